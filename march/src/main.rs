@@ -1,0 +1,2 @@
+//! The `march` executable.
+fn main() {}
