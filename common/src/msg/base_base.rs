@@ -1,0 +1,49 @@
+//! What bases tell each other: messages between entities, and their answers.
+
+use super::Origin;
+use crate::order::EntityId;
+use crate::world::MessageOutcome;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// From a base to another (or to itself, by the same path).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum BaseToBase {
+    /// A message, durable at its source. Sent again until it is answered.
+    Deliver {
+        /// The receiver.
+        to: EntityId,
+        /// The sender.
+        source: EntityId,
+        /// The sender's number of it.
+        out_seq: u64,
+        /// What it says.
+        payload: Bytes,
+        /// How much of the conserved number it carries.
+        value: i64,
+        /// Where it comes from.
+        origin: Origin,
+        /// The source will not ask again for answers up to this number.
+        settled: u64,
+    },
+    /// The outcome of a message, durable at its receiver.
+    Delivered {
+        /// The sender of the message.
+        source: EntityId,
+        /// Its number.
+        out_seq: u64,
+        /// Its receiver.
+        to: EntityId,
+        /// How it ended.
+        outcome: MessageOutcome,
+    },
+    /// The source closed all its messages to the receiver up to this number.
+    Settled {
+        /// The sender of the messages.
+        source: EntityId,
+        /// Their receiver.
+        to: EntityId,
+        /// The newest closed number.
+        through: u64,
+    },
+}
