@@ -215,7 +215,9 @@ impl fmt::Debug for NodeName {
 
 /// Why a text is not a process name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a process name: expected cell-N, base-N, manager-N or client-N with N from 1")]
+#[error(
+    "`{0}` is not a process name: expected cell-N, base-N, manager-N or client-N with N from 1"
+)]
 pub struct BadNodeName(pub String);
 
 impl std::str::FromStr for NodeName {
