@@ -2,9 +2,12 @@
 //! machine of a link, the records of a journal, the geometry and values of the world, and the
 //! messages that processes exchange.
 
+pub mod cluster;
+pub mod digest;
 pub mod journal;
 pub mod link;
 pub mod msg;
 pub mod order;
+pub mod rng;
 pub mod time;
 pub mod world;

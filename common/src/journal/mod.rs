@@ -1,1 +1,9 @@
-//! Being built.
+//! What a process remembers of what happened: the records of its journal and their framing.
+
+mod event;
+mod record;
+mod refusal;
+
+pub use event::*;
+pub use record::*;
+pub use refusal::*;

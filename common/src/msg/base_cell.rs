@@ -124,6 +124,8 @@ pub struct Grant {
     pub state: Box<EntityState>,
     /// Sessions that are attached now, with their view radius in millimetres.
     pub sessions: Vec<(SessionId, i32)>,
+    /// What the behaviour is told at birth; empty otherwise.
+    pub argument: Bytes,
 }
 
 /// Why a grant was given.

@@ -12,6 +12,7 @@ pub use real::*;
 pub use sight::*;
 
 use marchland_common::order::{EntityId, KindId};
+use marchland_common::time::TimerFire;
 use marchland_common::world::{CommandOutcome, Kinds, MessageOutcome, OutMessage, Rejection};
 
 /// A world: its kinds and their behaviours. The same in every process of a cluster.
@@ -106,8 +107,8 @@ pub trait Behaviour: Send + Sync {
     }
 
     /// A timer fired.
-    fn timer(&self, me: &mut RealCtx<'_>, sight: &Sight<'_>, timer: u32, occurrence: u64) {
-        let _ = (me, sight, timer, occurrence);
+    fn timer(&self, me: &mut RealCtx<'_>, sight: &Sight<'_>, fire: &TimerFire) {
+        let _ = (me, sight, fire);
     }
 
     /// A signal of another entity: cosmetic, at most once. The context cannot reach durable

@@ -251,7 +251,7 @@ impl<'a> RealCtx<'a> {
     /// Starts a timer, or starts it anew. Due in entity time.
     ///
     /// # Errors
-    /// `Busy` when the entity has too many timers.
+    /// `Busy` when the entity has as many timers as it may have; `Rule` for a period of 0.
     pub fn set_timer(&mut self, timer: u32, spec: TimerSpec) -> Result<(), Rejection> {
         let now = self.state.time;
         match self.state.timers.set(timer, now, spec) {
@@ -259,7 +259,7 @@ impl<'a> RealCtx<'a> {
                 self.pending.timers = true;
                 Ok(())
             }
-            Err(TimerError::Full { .. }) => Err(Rejection::Busy),
+            Err(TimerError::Full) => Err(Rejection::Busy),
             Err(other) => Err(Rejection::Rule(other.to_string())),
         }
     }
