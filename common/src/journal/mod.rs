@@ -1,6 +1,7 @@
 //! What a process remembers of what happened: the records of its journal and their framing.
 
 mod event;
+pub mod frame;
 mod record;
 mod refusal;
 

@@ -216,6 +216,19 @@ fn the_peer_sees_a_reset_in_its_place_in_the_order() {
 }
 
 #[test]
+fn credit_for_an_earlier_generation_frees_nothing_of_this_one() {
+    let mut pair = Pair::new(small());
+    send_each(&mut pair.ends[0], 0..2, Class::Ordered);
+    let _ = pair.ends[0].reset(ResetReason::Ordered);
+    send_each(&mut pair.ends[0], 0..2, Class::Ordered);
+    pair.connect().unwrap();
+    pair.transmit(0, 2);
+    let old = Ack { generation: Generation(0), seq: Seq(2) };
+    pair.ends[0].on_ack(pair.connections[0].unwrap(), old).unwrap();
+    assert_eq!(pair.ends[0].unacknowledged().0, 2);
+}
+
+#[test]
 fn a_hole_is_held_within_bounds_and_closed_by_what_was_missing() {
     let mut pair = Pair::new(small());
     send_each(&mut pair.ends[0], 0..7, Class::Ordered);
