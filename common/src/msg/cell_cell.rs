@@ -1,6 +1,6 @@
 //! What cellapps tell each other: offloads, ghosts and signals.
 
-use crate::order::{EntityId, Epoch, KindId, Node, Seq, SessionId};
+use crate::order::{EntityId, Epoch, KindId, Node, Seq, SessionId, SignalWindow};
 use crate::world::{EntityState, Place, Value};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,16 @@ pub enum CellToCell {
         /// Whether the entity ended.
         destroyed: bool,
     },
+    /// The sender owns the entity no more, and it did not end: whoever owns it next adopts the
+    /// ghost. Until then the host shows what it has.
+    GhostDisown {
+        /// The entity.
+        entity: EntityId,
+        /// The epoch that ended.
+        epoch: Epoch,
+        /// The sender's index of the ghost, which means nothing from now on.
+        index: u32,
+    },
     /// A gap or a difference: send the whole ghosted state.
     GhostNeedSnapshot {
         /// The entity.
@@ -62,12 +72,16 @@ pub struct Offload {
     pub state: EntityState,
     /// The ghost sequence that the source reached.
     pub ghost_seq: Seq,
+    /// Since which epoch the ghosts' lineage is unbroken; see [`GhostCreate::since`].
+    pub ghost_since: Epoch,
     /// Which lives hold ghosts of it.
     pub hosts: Vec<Node>,
-    /// What its client sees, so that the new owner goes on without a leave and an enter.
-    pub witness: Option<WitnessState>,
-    /// How many signals this entity sent under its epoch.
-    pub signals_sent: u64,
+    /// What its clients see, so that the new owner goes on without a leave and an enter; one for
+    /// each session.
+    pub witnesses: Vec<WitnessState>,
+    /// What it heard from others, so that their order holds across the handoff. What it sent needs
+    /// no memory: the next epoch counts from 1.
+    pub signals: SignalWindow<Signal>,
     /// What the sender's own behaviour keeps between ticks, volatile.
     pub scratch: Vec<u8>,
 }
@@ -79,8 +93,22 @@ pub struct WitnessState {
     pub session: SessionId,
     /// How far it sees, in millimetres.
     pub radius: i32,
-    /// What the client holds: the entity and the ghost version sent last.
-    pub seen: Vec<(EntityId, Epoch, Seq)>,
+    /// What the client holds, by ascending entity.
+    pub seen: Vec<Seen>,
+}
+
+/// What a client was told last of one entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The entity.
+    pub entity: EntityId,
+    /// The epoch of the ghost state that was sent.
+    pub epoch: Epoch,
+    /// Its ghost sequence.
+    pub seq: Seq,
+    /// Properties, by bit, whose newest values were kept back because the entity was too far away
+    /// for them.
+    pub owed: u32,
 }
 
 /// A whole ghost.
@@ -102,8 +130,9 @@ pub struct GhostCreate {
     pub props: Vec<(u8, Value)>,
     /// The digest of the ghosted fields.
     pub digest: u64,
-    /// Whether an image older than what the ghost shows is meant: a restore stepped back.
-    pub reset: bool,
+    /// Since which epoch the lineage of this state is unbroken: whoever shows a state of an earlier
+    /// epoch may show what a restore took back, and must say so to the clients that saw it.
+    pub since: Epoch,
 }
 
 /// A signal from one entity to another.
@@ -115,7 +144,10 @@ pub struct Signal {
     pub source: EntityId,
     /// The sender's epoch; a higher one starts `n` again.
     pub epoch: Epoch,
-    /// Contiguous per (source, epoch, receiver) from 1.
+    /// Grows when the sender, whose table of receivers is bounded, begins to count anew within an
+    /// epoch: like a higher epoch, a higher run starts `n` again.
+    pub run: u32,
+    /// Contiguous per (source, epoch, run, receiver) from 1.
     pub n: u64,
     /// How often it was forwarded.
     pub hops: u8,
