@@ -3,7 +3,7 @@
 use super::Refused;
 use crate::msg::{GrantWhy, HandoffRefusal, HandoffWhy};
 use crate::order::{EntityId, Epoch, KindId, Lsn, Node, Seq, SessionId, Tick};
-use crate::time::{Dropped, EntityTime};
+use crate::time::{Dropped, EntityTime, LatePolicy};
 use crate::world::{CommandOutcome, MessageOutcome};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub enum Event {
         due: EntityTime,
         at: EntityTime,
     },
+    /// A periodic timer was late: occurrences `from` up to, not including, `to` were due, and its
+    /// declared policy said what happens to them.
+    TimerLate { entity: EntityId, epoch: Epoch, timer: u32, policy: LatePolicy, from: u64, to: u64 },
     /// A command was decided by the owner.
     CommandRun {
         entity: EntityId,
@@ -134,6 +137,8 @@ pub enum Event {
     MessageTaken { entity: EntityId, source: EntityId, out_seq: u64, outcome: MessageOutcome },
     /// A message's answer is durable at its source.
     MessageClosed { source: EntityId, out_seq: u64 },
+    /// Value of a message came back after its sender had ended: it left the world.
+    Burned { source: EntityId, out_seq: u64, value: i64, lsn: Lsn },
     /// An entity ended.
     Destroyed { entity: EntityId, epoch: Epoch, value: i64, lsn: Lsn },
     /// A client took an entity.

@@ -70,6 +70,12 @@ pub enum Refused {
     InputReplaced,
     /// A completion whose asker is gone.
     CompletionLost,
+    /// A grant that came while no new entities are taken.
+    NotAccepting,
+    /// A jump into a space that nobody here knows.
+    UnknownSpace,
+    /// What waited for a process that is gone.
+    PeerGone,
 }
 
 impl Refused {
@@ -108,6 +114,9 @@ impl Refused {
             Self::BundleGap => "bundle_gap",
             Self::InputReplaced => "input_replaced",
             Self::CompletionLost => "completion_lost",
+            Self::NotAccepting => "not_accepting",
+            Self::UnknownSpace => "unknown_space",
+            Self::PeerGone => "peer_gone",
         }
     }
 }
