@@ -40,5 +40,5 @@ pub use source::{FakeTime, TimeSource};
 pub use stats::{Overrun, Phase, Span, TickReport};
 pub use timers::{
     LatePolicy, TIMER_FIRES_MAX, TIMERS_MAX, Timer, TimerBatch, TimerDecision, TimerError,
-    TimerFire, TimerId, Timers,
+    TimerFire, TimerSpec, Timers,
 };

@@ -2,8 +2,9 @@
 //!
 //! Invariants: an occurrence (timer, k) fires once, or a [`TimerDecision`] says that a newer one
 //! stands for it or that it was dropped; nothing fires early; what is due exactly now fires now,
-//! also when the table has just arrived in another process; occurrence `k` of a periodic timer is
-//! due at `first + k * period`, whatever was late before it.
+//! also when the table has just arrived in another process; the occurrences of a periodic timer
+//! are due a whole number of periods after its first, whatever was late before them; no pair
+//! (timer, k) comes back in the life of the entity, also when the timer is set anew.
 //!
 //! A timer that finds more than one of its occurrences due was late by a period or more. Its
 //! declared [`LatePolicy`] says what happens, and what happened is returned as a value.
@@ -20,13 +21,6 @@ pub const TIMERS_MAX: usize = 64;
 /// Most fires that one [`Timers::due`] returns; the rest stays due.
 pub const TIMER_FIRES_MAX: usize = 256;
 
-/// A timer of one entity; never reused in the entity's life.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct TimerId(pub u32);
-
 /// What a periodic timer does when several of its occurrences are due at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LatePolicy {
@@ -39,17 +33,34 @@ pub enum LatePolicy {
     Drop,
 }
 
+/// When a timer is due, from the moment at which it is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TimerSpec {
+    /// Once.
+    Once {
+        /// Microseconds of entity time from now.
+        after_us: u64,
+    },
+    /// Again and again.
+    Every {
+        /// Microseconds of entity time from now to the first occurrence.
+        after_us: u64,
+        /// Microseconds between occurrences, at least 1.
+        period_us: u64,
+        /// What happens when several are due at once.
+        late: LatePolicy,
+    },
+}
+
 /// A running timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timer {
-    /// Which timer.
-    pub id: TimerId,
+    /// Which timer, as the behaviour numbers them.
+    pub id: u32,
     /// When its next occurrence is due.
     pub due: EntityTime,
-    /// The number of that occurrence, from 0.
+    /// The number of that occurrence.
     pub k: u64,
-    /// What the behaviour that set it wants to be told; free for its use.
-    pub tag: u64,
     /// Microseconds between occurrences and what lateness does; None fires once.
     pub period: Option<(u64, LatePolicy)>,
 }
@@ -58,13 +69,11 @@ pub struct Timer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerFire {
     /// Which timer.
-    pub id: TimerId,
+    pub id: u32,
     /// Which of its occurrences.
     pub k: u64,
     /// When it was due: now or before.
     pub due: EntityTime,
-    /// The tag the timer was set with.
-    pub tag: u64,
     /// How many occurrences this one stands for; more than 1 only under coalesce.
     pub count: u64,
 }
@@ -75,7 +84,7 @@ pub struct TimerFire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerDecision {
     /// Which timer.
-    pub id: TimerId,
+    pub id: u32,
     /// What was done about it.
     pub policy: LatePolicy,
     /// The first occurrence due.
@@ -97,7 +106,7 @@ pub struct TimerBatch {
     pub more: bool,
 }
 
-/// Why a timer was not set.
+/// Why a timer was not set. The table is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum TimerError {
     /// The entity has as many timers as it may have.
@@ -106,9 +115,6 @@ pub enum TimerError {
     /// A period of 0 would fire for ever.
     #[error("the period of a timer must be at least 1 us")]
     ZeroPeriod,
-    /// The entity has used up all timer numbers.
-    #[error("the entity has used up its 2^32 timer numbers")]
-    NoMoreIds,
 }
 
 /// The table. See the module for its invariants.
@@ -117,39 +123,35 @@ pub enum TimerError {
 pub struct Timers {
     /// Sorted by (due, id).
     rows: Vec<Timer>,
-    next_id: u32,
+    /// Above every occurrence number that has been fired or passed over, of any timer. A timer that
+    /// is set anew counts on from here, so that no occurrence ever bears the name of another.
+    next_k: u64,
 }
 
 checked_serde!(Timers);
 
 impl Timers {
-    /// Sets a timer that fires once, at the first call with a time at or after `due`.
+    /// Sets a timer, or sets it anew.
     ///
     /// # Errors
-    /// When the table is full.
-    pub fn once(&mut self, due: EntityTime, tag: u64) -> Result<TimerId, TimerError> {
-        self.add(due, tag, None)
-    }
-
-    /// Sets a timer whose occurrence `k` is due at `first_due + k * period_us`.
-    ///
-    /// # Errors
-    /// When the table is full or the period is 0.
-    pub fn every(
-        &mut self,
-        first_due: EntityTime,
-        period_us: u64,
-        late: LatePolicy,
-        tag: u64,
-    ) -> Result<TimerId, TimerError> {
-        if period_us == 0 {
-            return Err(TimerError::ZeroPeriod);
+    /// When the table is full, or the period is 0.
+    pub fn set(&mut self, id: u32, now: EntityTime, spec: TimerSpec) -> Result<(), TimerError> {
+        let (after_us, period) = match spec {
+            TimerSpec::Once { after_us } => (after_us, None),
+            TimerSpec::Every { period_us: 0, .. } => return Err(TimerError::ZeroPeriod),
+            TimerSpec::Every { after_us, period_us, late } => (after_us, Some((period_us, late))),
+        };
+        let anew = self.rows.iter().any(|timer| timer.id == id);
+        if !anew && self.rows.len() >= TIMERS_MAX {
+            return Err(TimerError::Full);
         }
-        self.add(first_due, tag, Some((period_us, late)))
+        self.cancel(id);
+        self.put(Timer { id, due: now.after_us(after_us), k: self.next_k, period });
+        Ok(())
     }
 
-    /// Ends a timer. False when it has ended before.
-    pub fn cancel(&mut self, id: TimerId) -> bool {
+    /// Ends a timer. False when it does not run.
+    pub fn cancel(&mut self, id: u32) -> bool {
         let before = self.rows.len();
         self.rows.retain(|timer| timer.id != id);
         self.rows.len() < before
@@ -185,36 +187,23 @@ impl Timers {
     fn next_due(&mut self, now: EntityTime) -> Option<(TimerFire, Option<TimerDecision>)> {
         let head = *self.rows.first().filter(|timer| timer.due <= now)?;
         self.rows.remove(0);
-        let Timer { id, due, k, tag, period } = head;
+        let Timer { id, due, k, period } = head;
         let Some((period_us, policy)) = period else {
-            return Some((TimerFire { id, k, due, tag, count: 1 }, None));
+            self.next_k = self.next_k.max(k.saturating_add(1));
+            return Some((TimerFire { id, k, due, count: 1 }, None));
         };
         let waiting = (now.0 - due.0) / period_us;
         let skip = if policy == LatePolicy::CatchUp { 0 } else { waiting };
-        // Neither sum can overflow: the newest occurrence is due by now, and k is at most
-        // due / period, which decoding checks.
-        let fired = Timer { due: EntityTime(due.0 + skip * period_us), k: k + skip, ..head };
+        // The newest occurrence is due by now, so its due time is a number.
+        let fired_due = EntityTime(due.0 + skip * period_us);
+        let fired = Timer { due: fired_due, k: k.saturating_add(skip), ..head };
+        self.next_k = self.next_k.max(fired.k.saturating_add(1));
         self.put_next(fired, period_us);
-        let count = if policy == LatePolicy::Coalesce { waiting + 1 } else { 1 };
-        let fire = TimerFire { id, k: fired.k, due: fired.due, tag, count };
-        let to_k = (k + waiting).saturating_add(1);
+        let count = if policy == LatePolicy::Coalesce { waiting.saturating_add(1) } else { 1 };
+        let fire = TimerFire { id, k: fired.k, due: fired.due, count };
+        let to_k = k.saturating_add(waiting).saturating_add(1);
         let decision = TimerDecision { id, policy, from_k: k, to_k, at: now };
         Some((fire, (waiting > 0).then_some(decision)))
-    }
-
-    fn add(
-        &mut self,
-        due: EntityTime,
-        tag: u64,
-        period: Option<(u64, LatePolicy)>,
-    ) -> Result<TimerId, TimerError> {
-        if self.rows.len() >= TIMERS_MAX {
-            return Err(TimerError::Full);
-        }
-        let id = TimerId(self.next_id);
-        self.next_id = self.next_id.checked_add(1).ok_or(TimerError::NoMoreIds)?;
-        self.put(Timer { id, due, k: 0, tag, period });
-        Ok(id)
     }
 
     fn put(&mut self, timer: Timer) {
@@ -231,7 +220,7 @@ impl Timers {
 
     fn validate(&self) -> Result<(), &'static str> {
         let order = |row: &Timer| (row.due, row.id);
-        let mut ids: Vec<u32> = self.rows.iter().map(|row| row.id.0).collect();
+        let mut ids: Vec<u32> = self.rows.iter().map(|row| row.id).collect();
         ids.sort_unstable();
         if self.rows.len() > TIMERS_MAX {
             return Err("too many timers");
@@ -239,17 +228,11 @@ impl Timers {
         if self.rows.windows(2).any(|two| order(&two[0]) >= order(&two[1])) {
             return Err("timers out of order");
         }
-        if ids.windows(2).any(|two| two[0] == two[1])
-            || ids.last().is_some_and(|id| *id >= self.next_id)
-        {
-            return Err("timer ids repeat");
+        if ids.windows(2).any(|two| two[0] == two[1]) {
+            return Err("a timer runs twice");
         }
-        let possible = |row: &Timer| match row.period {
-            None => row.k == 0,
-            Some((period_us, _)) => row.due.0.checked_div(period_us).is_some_and(|k| row.k <= k),
-        };
-        if !self.rows.iter().all(possible) {
-            return Err("a timer with an impossible occurrence");
+        if self.rows.iter().any(|row| row.period.is_some_and(|(us, _)| us == 0)) {
+            return Err("a timer with period 0");
         }
         Ok(())
     }
