@@ -25,6 +25,9 @@ pub enum BaseToBase {
         origin: Origin,
         /// The source will not ask again for answers up to this number.
         settled: u64,
+        /// The message of this source to this receiver that is open before this one; 0 if none
+        /// is. Who has not taken it in must not take this one: it would look as if both were.
+        after: u64,
     },
     /// The outcome of a message, durable at its receiver.
     Delivered {

@@ -78,6 +78,16 @@ pub enum BaseToCell {
         /// How it ended.
         outcome: MessageOutcome,
     },
+    /// A source closed its messages to the entity up to this number and will not send them again:
+    /// their answers may be dropped and, if nothing later of it was taken, the source forgotten.
+    Settled {
+        /// The entity that received the messages.
+        entity: EntityId,
+        /// Their sender.
+        source: EntityId,
+        /// The newest closed number.
+        through: u64,
+    },
     /// A client begins to play the entity.
     Attach {
         /// The entity.

@@ -144,8 +144,12 @@ impl<A: Clone> CommandDedup<A> {
     }
 
     /// The client has seen all answers up to `upto`: they are dropped. Returns how many.
+    ///
+    /// No command up to `upto` is new any more, also one that never came here: its base answered
+    /// it alone, and the client knows.
     pub fn acknowledge(&mut self, session: SessionId, upto: u64) -> usize {
         let Some(at) = self.position(session) else { return 0 };
+        self.rows[at].high = self.rows[at].high.max(upto);
         let answers = &mut self.rows[at].answers;
         let before = answers.len();
         answers.retain(|(n, _)| *n > upto);
