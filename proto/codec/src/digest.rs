@@ -3,8 +3,8 @@
 //! It covers the *quantised* pose, because that is all a ghost ever learns, and every ghosted
 //! property. The layout below is fixed: changing it is a change of the protocol.
 
-use crate::prop::{Prop, PropValue};
 use crate::Pose;
+use crate::prop::{Prop, PropValue};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Digest of a ghost's state: xxh3-64 over x and y (i32, little-endian), the heading, then per
@@ -79,6 +79,7 @@ impl Input {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     /// The layout as written above, spelled without any buffer.
@@ -115,8 +116,8 @@ mod tests {
         #[test]
         fn a_state_of_any_size_has_the_digest_of_its_layout(
             at: (i32, i32, u16),
-            values in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..8),
-            numbers in proptest::collection::vec(any::<i64>(), 0..20),
+            values in vec(vec(any::<u8>(), 0..200), 0..8),
+            numbers in vec(any::<i64>(), 0..20),
         ) {
             let pose = Pose::of_world(at.0, at.1, at.2);
             let ints = (0_u8..).zip(&numbers).map(|(slot, n)| Prop::int(slot, *n));

@@ -65,12 +65,7 @@ impl Pose {
     #[inline]
     #[must_use]
     pub const fn from_quanta(x: i32, y: i32, heading: u8) -> Option<Self> {
-        if x.unsigned_abs() > POSITION_QUANTA_MAX as u32
-            || y.unsigned_abs() > POSITION_QUANTA_MAX as u32
-        {
-            return None;
-        }
-        Some(Self { x, y, heading })
+        if is_inside(x) && is_inside(y) { Some(Self { x, y, heading }) } else { None }
     }
 
     /// The first coordinate, in quanta.
@@ -120,13 +115,20 @@ impl Pose {
             Some(heading) => heading,
             None => self.heading,
         };
-        // Saturation lands outside the world, where `from_quanta` refuses it.
-        let (x, y) = (self.x.saturating_add(dx), self.y.saturating_add(dy));
+        // The world is a small part of an i32, so that a sum that wraps ends near the far end of
+        // the range, outside the world, where `from_quanta` refuses it.
+        let (x, y) = (self.x.wrapping_add(dx), self.y.wrapping_add(dy));
         match Self::from_quanta(x, y, heading) {
             Some(pose) => Ok(pose),
             None => Err(CodecError::OutOfWorld),
         }
     }
+}
+
+/// Whether a coordinate lies within the world, by one comparison.
+#[inline]
+const fn is_inside(quanta: i32) -> bool {
+    quanta.wrapping_add(POSITION_QUANTA_MAX) as u32 <= 2 * POSITION_QUANTA_MAX as u32
 }
 
 /// A change of a pose: the movement as a difference, the heading as a value (both are one byte,
@@ -171,9 +173,24 @@ mod tests {
     }
 
     #[test]
+    fn the_outermost_quanta_are_inside_and_the_next_are_not() {
+        let max = POSITION_QUANTA_MAX;
+        for inside in [0, max, -max] {
+            assert!(Pose::from_quanta(inside, -inside, 0).is_some(), "{inside}");
+        }
+        for outside in [max + 1, -max - 1, i32::MAX, i32::MIN] {
+            assert_eq!(Pose::from_quanta(outside, 0, 0), None);
+            assert_eq!(Pose::from_quanta(0, outside, 0), None);
+        }
+    }
+
+    #[test]
     fn a_movement_out_of_the_world_is_refused() {
         let edge = Pose::of_world(i32::MAX, i32::MIN, 0);
-        for moved in [[1, 0], [0, -1], [i32::MAX, 0], [0, i32::MIN]] {
+        let far = i32::MAX - POSITION_QUANTA_MAX;
+        let wraps_by_one = [[far + 1, 0], [0, -far - 2]];
+        let ends = [[1, 0], [0, -1], [i32::MAX, 0], [0, i32::MIN]];
+        for moved in ends.into_iter().chain(wraps_by_one) {
             let change = PoseChange { moved: Some(moved), heading: None };
             assert_eq!(edge.apply(change), Err(CodecError::OutOfWorld), "{moved:?}");
         }
@@ -186,6 +203,18 @@ mod tests {
             let bound = if mm.unsigned_abs() > i32::MAX as u32 - 25 { 48 } else { 25 };
             prop_assert!(error.abs() <= bound, "{} mm off by {}", mm, error);
             prop_assert_eq!(quantise(dequantise(quantise(mm))), quantise(mm));
+        }
+
+        #[test]
+        fn a_movement_is_applied_exactly_or_refused(x: i32, y: i32, moved: [i32; 2]) {
+            let pose = Pose::of_world(x, y, 0);
+            let sum = |at: i32, by: i32| i64::from(at) + i64::from(by);
+            let target = [sum(pose.x(), moved[0]), sum(pose.y(), moved[1])];
+            let inside = target.iter().all(|q| q.abs() <= i64::from(POSITION_QUANTA_MAX));
+            match pose.apply(PoseChange { moved: Some(moved), heading: None }) {
+                Ok(to) => prop_assert_eq!([to.x(), to.y()].map(i64::from), target),
+                Err(_) => prop_assert!(!inside),
+            }
         }
 
         #[test]

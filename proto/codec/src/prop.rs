@@ -9,6 +9,7 @@
 
 use crate::varint;
 use crate::{CodecError, PushError};
+use marchland_common::world::Value;
 
 /// Longest byte string of one property: the limit of an entity's whole state, 64 KiB.
 pub const BYTES_PROP_MAX: usize = 64 << 10;
@@ -51,7 +52,26 @@ pub enum PropValue<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Appends a non-empty list; on an error the caller cuts `out` back.
+impl<'a> From<&'a Value> for PropValue<'a> {
+    #[inline]
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Int(value) => Self::Int(*value),
+            Value::Bytes(value) => Self::Bytes(value),
+        }
+    }
+}
+
+impl From<PropValue<'_>> for Value {
+    fn from(value: PropValue<'_>) -> Self {
+        match value {
+            PropValue::Int(value) => Self::Int(value),
+            PropValue::Bytes(value) => Self::Bytes(value.to_vec()),
+        }
+    }
+}
+
+/// Appends a list, which may be empty; on an error the caller cuts `out` back.
 pub(crate) fn put_list(out: &mut Vec<u8>, props: &[Prop<'_>]) -> Result<(), PushError> {
     let mut rest = props;
     let mut last = None;
@@ -61,7 +81,8 @@ pub(crate) fn put_list(out: &mut Vec<u8>, props: &[Prop<'_>]) -> Result<(), Push
         }
         last = Some(prop.slot);
         rest = tail;
-        let tag = (u32::from(prop.slot) << SLOT_SHIFT) | u32::from(!rest.is_empty()) * MORE;
+        let more = if rest.is_empty() { 0 } else { MORE };
+        let tag = (u32::from(prop.slot) << SLOT_SHIFT) | more;
         match prop.value {
             PropValue::Int(value) => {
                 varint::put(out, u64::from(tag));
@@ -93,8 +114,7 @@ fn take_prop<'a>(input: &mut &'a [u8]) -> Result<(Prop<'a>, bool), CodecError> {
         if length > BYTES_PROP_MAX as u64 {
             return Err(CodecError::PropLength(length));
         }
-        let (value, rest) =
-            input.split_at_checked(length as usize).ok_or(CodecError::Truncated)?;
+        let (value, rest) = input.split_at_checked(length as usize).ok_or(CodecError::Truncated)?;
         *input = rest;
         PropValue::Bytes(value)
     };

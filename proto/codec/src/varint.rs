@@ -17,7 +17,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
 /// Takes one byte off the front of `input`.
 #[inline]
 pub(crate) fn take_byte(input: &mut &[u8]) -> Result<u8, CodecError> {
-    let (&first, rest) = input.split_first().ok_or(CodecError::Truncated)?;
+    let Some((&first, rest)) = input.split_first() else { return Err(CodecError::Truncated) };
     *input = rest;
     Ok(first)
 }
@@ -50,7 +50,11 @@ fn take_long(mut input: &[u8]) -> Result<(u64, &[u8]), CodecError> {
         value |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             let longer_than_needed = byte == 0 && shift > 0;
-            return if longer_than_needed { Err(CodecError::NotCanonical) } else { Ok((value, input)) };
+            return if longer_than_needed {
+                Err(CodecError::NotCanonical)
+            } else {
+                Ok((value, input))
+            };
         }
     }
     // The tenth byte either ended the number or was out of range.
@@ -85,6 +89,7 @@ pub(crate) fn take_i32(input: &mut &[u8]) -> Result<i32, CodecError> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     #[test]
@@ -126,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_accepted_has_one_spelling(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
+        fn what_is_accepted_has_one_spelling(bytes in vec(any::<u8>(), 0..12)) {
             let mut input = &bytes[..];
             if let Ok(value) = take(&mut input) {
                 let mut again = Vec::new();

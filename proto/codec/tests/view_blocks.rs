@@ -60,9 +60,8 @@ fn a_full_view() -> impl Strategy<Value = FullView<Texts>> {
 }
 
 fn fields() -> impl Strategy<Value = ViewFields<Texts>> {
-    let position = of(any::<(i32, i32)>()).prop_map(|at| {
-        at.map(|(x, y)| Pose::of_world(x, y, 0)).map(|pose| [pose.x(), pose.y()])
-    });
+    let position = of(any::<(i32, i32)>())
+        .prop_map(|at| at.map(|(x, y)| Pose::of_world(x, y, 0)).map(|pose| [pose.x(), pose.y()]));
     (of(a_version()), position, of(any::<u8>()), any::<bool>(), texts())
         .prop_map(|(version, position, heading, speculative, props)| ViewFields {
             version,
@@ -81,8 +80,11 @@ fn fields() -> impl Strategy<Value = ViewFields<Texts>> {
 
 fn an_op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        (an_entity(), any::<u16>(), a_full_view())
-            .prop_map(|(entity, kind, full)| Op::Enter(entity, KindId(kind), full)),
+        (an_entity(), any::<u16>(), a_full_view()).prop_map(|(entity, kind, full)| Op::Enter(
+            entity,
+            KindId(kind),
+            full
+        )),
         (an_entity(), fields()).prop_map(|(entity, fields)| Op::Update(entity, fields)),
         (an_entity(), a_full_view()).prop_map(|(entity, full)| Op::Reset(entity, full)),
         an_entity().prop_map(Op::Leave),

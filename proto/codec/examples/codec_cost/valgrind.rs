@@ -35,7 +35,11 @@ fn run(tool: &[&str], mode: &str, ticks: u64) -> Result<String, CountError> {
         .output()
         .map_err(CountError::Missing)?;
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(printed) } else { Err(CountError::Failed(mode.into(), printed)) }
+    if output.status.success() {
+        Ok(printed)
+    } else {
+        Err(CountError::Failed(mode.into(), printed))
+    }
 }
 
 /// The first number behind the first `label`.

@@ -87,11 +87,13 @@ pub fn apply(block: &[u8], ghosts: &mut Ghosts) -> u64 {
     let mut sum = 0;
     for delta in DeltaReader::new(block).expect("our own block") {
         let delta = delta.expect("our own block");
-        let hp = delta.props.map(|prop| match prop.value {
-            PropValue::Int(hp) => hp,
-            PropValue::Bytes(_) => 0,
-        });
-        sum += ghosts.apply(delta.index, delta.pose, hp.last());
+        let mut hp = None;
+        for prop in delta.props {
+            if let PropValue::Int(value) = prop.value {
+                hp = Some(value);
+            }
+        }
+        sum += ghosts.apply(delta.index, delta.pose, hp);
     }
     sum
 }

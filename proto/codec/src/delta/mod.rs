@@ -26,10 +26,15 @@ const MOVE_SHORT: u8 = 1;
 const MOVE_LONG: u8 = 2;
 const HEADING: u8 = 0b0100;
 const PROPS: u8 = 0b1000;
+const FIELDS: u8 = MOVE_MASK | HEADING | PROPS;
+
+/// The fields of a ghost that walks: a short movement and a heading.
+const WALK: u8 = MOVE_SHORT | HEADING;
+
 const GAP_SHIFT: u32 = 4;
 
 /// The value of the head's gap that says: the rest of it follows as a varint.
-const GAP_LONG: u32 = 15;
+const GAP_LONG: u8 = 15;
 
 /// Whether a movement fits two signed halves of a byte.
 #[inline]

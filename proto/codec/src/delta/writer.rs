@@ -101,9 +101,10 @@ fn put_record(out: &mut Vec<u8>, gap: u32, fields: &DeltaFields<'_>) -> Result<(
     if mask == 0 {
         return Err(PushError::Empty);
     }
-    out.push(mask | (gap.min(GAP_LONG) << GAP_SHIFT) as u8);
-    if gap >= GAP_LONG {
-        varint::put(out, u64::from(gap - GAP_LONG));
+    let gap_long = u32::from(GAP_LONG);
+    out.push(mask | (gap.min(gap_long) << GAP_SHIFT) as u8);
+    if gap >= gap_long {
+        varint::put(out, u64::from(gap - gap_long));
     }
     if let Some([dx, dy]) = moved {
         if movement == MOVE_SHORT {

@@ -9,8 +9,8 @@ use crate::varint;
 use crate::{Pose, PushError};
 use marchland_common::order::EntityId;
 
-/// The finished bytes of one update; only this module makes one, so that a view block cannot hold
-/// anything else.
+/// The finished bytes of one update; only this module makes one, so that no caller can put bytes of
+/// its own into a view block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodedUpdate<'a>(&'a [u8]);
 
@@ -45,7 +45,8 @@ pub struct UpdateArena {
     generation: u32,
 }
 
-/// Where an [`UpdateArena`] keeps an update, until its next [`begin`](UpdateArena::begin).
+/// Where an [`UpdateArena`] keeps an update, until its next [`begin`](UpdateArena::begin). It is
+/// meaningless to any other arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateRef {
     start: u32,

@@ -23,8 +23,8 @@ pub use arena::{EncodedUpdate, UpdateArena, UpdateRef, encode_update};
 pub use reader::{ViewOp, ViewReader};
 pub use writer::ViewWriter;
 
-use crate::prop::{Prop, Props};
 use crate::Pose;
+use crate::prop::{Prop, Props};
 use marchland_common::order::{Epoch, Seq};
 
 const OP_MASK: u8 = 0b0000_0011;

@@ -2,10 +2,10 @@
 
 use super::arena::{EncodedUpdate, put_head, put_position, put_version};
 use super::{FullView, OP_ENTER, OP_LEAVE, OP_RESET, PROPS, PropSlice, SPECULATIVE};
+use crate::PushError;
 use crate::block::{BlockBuffer, FORMAT_VIEW};
 use crate::prop;
 use crate::varint;
-use crate::PushError;
 use bytes::Bytes;
 use marchland_common::order::{EntityId, KindId, Tick};
 
