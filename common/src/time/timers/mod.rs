@@ -162,13 +162,15 @@ impl Timers {
     pub fn due(&mut self, now: EntityTime) -> TimerBatch {
         let mut batch = TimerBatch::default();
         while batch.fires.len() < TIMER_FIRES_MAX {
-            let Some((fire, decision)) = self.next_due(now) else { return batch };
+            let Some((fire, decision)) = self.next_due(now) else { break };
             batch.fires.push(fire);
             // Each fire of a timer that catches up finds the rest still late; one record says it.
             let told = batch.decisions.iter().any(|told| told.id == fire.id);
             batch.decisions.extend(decision.filter(|_| !told));
         }
         batch.more = self.next_deadline().is_some_and(|due| due <= now);
+        // Taken by their oldest occurrence, told by the one that fires.
+        batch.fires.sort_by_key(|fire| (fire.due, fire.id));
         batch
     }
 
