@@ -1,7 +1,7 @@
 //! Puts items that carry a contiguous sequence back into order, within bounds.
 //!
-//! Invariants: items come out in strictly increasing order and each at most once; what is held
-//! is bounded in number and, if [`ReorderWindow::expire`] is called each tick, in age; a number that
+//! Invariants: items come out in strictly increasing order and each at most once; what is held is
+//! bounded in number and, if [`ReorderWindow::expire`] is called each tick, in age; a number that
 //! never comes out was counted, in a [`Skip`], as a refusal or as a repetition.
 //!
 //! A gap cannot be waited for without end. The declared choice at a bound is [`WhenFull`]: a stream

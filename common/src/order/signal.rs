@@ -1,7 +1,7 @@
 //! The order of signals: cosmetic messages that go from cell to cell, direct or through ghosts, on
 //! paths that overtake each other.
 //!
-//! A signal is keyed by (source, source epoch, n) with n contiguous from [`SIGNAL_FIRST_N`] for each
+//! A signal is keyed by (source, source epoch, n), n contiguous from [`SIGNAL_FIRST_N`] for each
 //! receiver. Invariants: per source signals come out in the order of (epoch, n), each at most once;
 //! a higher epoch restarts n and ends what came before it; a gap is waited for
 //! [`SIGNAL_HELD_TICKS`] ticks or [`SIGNAL_HELD_MAX`] signals, then skipped; everything that does

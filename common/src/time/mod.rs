@@ -28,7 +28,8 @@ pub use cluster::{ClusterClock, ClusterConfig, ClusterCounters, ClusterDecision,
 pub use decision::{ClockDecision, Dropped, TickRange};
 pub use entity::{EntityClock, EntityTime};
 pub use peers::{
-    PEER_FRESH_STEPS, PEERS_MAX, PeerSample, SKEW_WARNING_NS, SLEW_DEAD_BAND_NS, SLEW_PERMILLE,
+    PEER_FRESH_STEPS, PEER_WORDS, PEERS_MAX, PeerSample, SKEW_WARNING_NS, SLEW_DEAD_BAND_NS,
+    SLEW_PERMILLE,
 };
 pub use policy::{
     CAP_MAX, ClockConfig, ClockConfigError, OverloadPolicy, STEP_NS_MAX, STEP_NS_MIN,

@@ -1,17 +1,21 @@
 //! What the peers of a process say about cluster time, and how far this process may follow them.
 //!
-//! Each peer's newest word is kept as the adjustment that would make our cluster time equal to its
-//! own. The median of these is where to go: one wrong peer, or a minority, moves nobody.
+//! Each word of a peer is kept as the adjustment that would make our cluster time equal to its own.
+//! A message that was under way for longer than the link knew makes its peer look late, never
+//! early, so of a peer's last few words the one that makes it most ahead is believed. The median
+//! over the peers is where to go: one wrong peer, or a minority, moves nobody.
 
 use super::cluster::ClusterConfig;
 use crate::order::{Node, Tick};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Most peers that are listened to; more are refused and counted.
 pub const PEERS_MAX: usize = 512;
 /// A peer's word counts for this many steps.
 pub const PEER_FRESH_STEPS: u64 = 40;
+/// Of so many words of a peer the one with the shortest delay is believed.
+pub const PEER_WORDS: usize = 8;
 /// Fastest slew: 5 ns in 1,000, so that a step is never shorter or longer than by half a percent.
 pub const SLEW_PERMILLE: u64 = 5;
 /// Skew below which nothing is slewed. It must exceed the error of the delay estimates: a cluster
@@ -41,7 +45,8 @@ struct Word {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peers {
-    words: BTreeMap<Node, Word>,
+    /// Of each peer the last words, oldest first; never empty.
+    words: BTreeMap<Node, VecDeque<Word>>,
 }
 
 impl Peers {
@@ -60,7 +65,11 @@ impl Peers {
             + i128::from(sample.phase_ns)
             + i128::from(sample.delay_ns);
         let ours = i128::from(heard_ns) - i128::from(config.origin_ns);
-        self.words.insert(peer, Word { adjust_ns: theirs - ours, heard_ns });
+        let words = self.words.entry(peer).or_default();
+        if words.len() >= PEER_WORDS {
+            words.pop_front();
+        }
+        words.push_back(Word { adjust_ns: theirs - ours, heard_ns });
         true
     }
 
@@ -70,7 +79,7 @@ impl Peers {
 
     /// The local clock went back by this much: what was measured against it shifts along.
     pub(super) fn rebase(&mut self, by_ns: u64) {
-        for word in self.words.values_mut() {
+        for word in self.words.values_mut().flatten() {
             word.adjust_ns += i128::from(by_ns);
             word.heard_ns = word.heard_ns.saturating_sub(by_ns);
         }
@@ -78,12 +87,16 @@ impl Peers {
 
     pub(super) fn expire(&mut self, now_ns: u64, step_ns: u64) {
         let fresh_ns = step_ns.saturating_mul(PEER_FRESH_STEPS);
-        self.words.retain(|_, word| now_ns.saturating_sub(word.heard_ns) <= fresh_ns);
+        self.words.retain(|_, words| {
+            words.retain(|word| now_ns.saturating_sub(word.heard_ns) <= fresh_ns);
+            !words.is_empty()
+        });
     }
 
     /// The adjustment in the middle; between two middles, half way. None without a peer.
     pub(super) fn median_ns(&self) -> Option<i128> {
-        let mut all: Vec<i128> = self.words.values().map(|word| word.adjust_ns).collect();
+        let ahead = |words: &VecDeque<Word>| words.iter().map(|word| word.adjust_ns).max();
+        let mut all: Vec<i128> = self.words.values().filter_map(ahead).collect();
         all.sort_unstable();
         let (low, high) = (all.get(all.len().checked_sub(1)? / 2)?, all.get(all.len() / 2)?);
         Some(low + (high - low) / 2)

@@ -92,7 +92,8 @@ proptest! {
         ops in proptest::collection::vec(ops(), 1..120),
     ) {
         let policy = OverloadPolicy::Drop;
-        let mut clock = WorldClock::new(ClockConfig { step_ns, cap: 4, policy, version: 0 }).unwrap();
+        let config = ClockConfig { step_ns, cap: 4, policy, version: 0 };
+        let mut clock = WorldClock::new(config).unwrap();
         let mut model = Model {
             now_ns: start,
             aligned: false,

@@ -270,6 +270,16 @@ fn an_overload_is_told_once_when_it_begins_and_once_when_it_has_ended() {
 }
 
 #[test]
+fn a_world_that_is_late_every_few_frames_is_one_overload_and_not_many() {
+    let mut clock = aligned(20 * MS, 1, OverloadPolicy::Drop);
+    let began = |decision: &ClockDecision| matches!(decision, ClockDecision::OverloadBegan { .. });
+    let told: Vec<_> =
+        (1..=100).flat_map(|frame| clock.advance(frame * 25 * MS).decisions).collect();
+    assert_eq!(told.iter().filter(|decision| began(decision)).count(), 1);
+    assert!(clock.is_overloaded() && clock.account().dropped_steps > 20);
+}
+
+#[test]
 fn the_step_stretches_with_the_frames_and_returns_with_them() {
     let policy = OverloadPolicy::SlowDown { stretch_max_percent: 300 };
     let mut clock = aligned(20 * MS, 8, policy);
