@@ -1,1 +1,16 @@
-//! Placeholder while the room is being built.
+//! The core of the manager: from what is registered and what is wanted to what must be written.
+//!
+//! A planner without I/O: the same facts give the same plan. It decides nothing about single
+//! entities. The shell writes a plan in transactions that its leader key guards; a plan that was
+//! made from older facts fails there as a whole and is made anew.
+
+mod cells;
+mod facts;
+mod plan;
+mod slots;
+mod split;
+
+pub use facts::{CellLoad, Facts, SpaceSpec};
+pub use plan::{Plan, Write, plan};
+pub use slots::SLOTS;
+pub use split::split;

@@ -1,0 +1,81 @@
+//! The plan: everything that must be written, in one order.
+
+use crate::cells::{Candidates, first_layout, healed};
+use crate::{Facts, slots};
+use marchland_common::order::{NodeKind, NodeName, SlotId, SpaceId};
+use marchland_common::world::Layout;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One thing to write.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Write {
+    /// A slot gets its keeper.
+    Slot(SlotId, NodeName),
+    /// A space gets a layout; the one before it, if any, has version − 1.
+    Layout(Layout),
+    /// A space that nobody wants any more.
+    RemoveSpace(SpaceId),
+}
+
+/// What must be written, and what is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The writes.
+    pub writes: Vec<Write>,
+    /// What is missing before the world is whole, in words.
+    pub waiting: Vec<String>,
+}
+
+/// Makes the plan for these facts. Deterministic; with nothing to do it is empty.
+#[must_use]
+pub fn plan(facts: &Facts) -> Plan {
+    let mut plan = Plan::default();
+    plan_slots(facts, &mut plan);
+    plan_spaces(facts, &mut plan);
+    plan
+}
+
+fn plan_slots(facts: &Facts, plan: &mut Plan) {
+    let kept: BTreeMap<SlotId, NodeName> = facts.slots.iter().map(|s| (s.slot, s.base)).collect();
+    if kept.len() == usize::from(slots::SLOTS) {
+        return;
+    }
+    let mut bases: Vec<NodeName> = facts
+        .members
+        .iter()
+        .filter(|m| m.node.name.kind == NodeKind::Base)
+        .filter(|m| !facts.dead.contains(&m.node.incarnation))
+        .map(|m| m.node.name)
+        .collect();
+    bases.sort();
+    bases.dedup();
+    if bases.is_empty() || (bases.len() < facts.bases_awaited && !facts.waited_enough) {
+        plan.waiting.push(format!("{} of {} baseapps", bases.len(), facts.bases_awaited.max(1)));
+        return;
+    }
+    let given = slots::give(&kept, &bases);
+    plan.writes.extend(given.into_iter().map(|(slot, base)| Write::Slot(slot, base)));
+}
+
+fn plan_spaces(facts: &Facts, plan: &mut Plan) {
+    let mut candidates = Candidates::new(facts);
+    for layout in facts.layouts.values() {
+        if !facts.specs.contains_key(&layout.space) {
+            plan.writes.push(Write::RemoveSpace(layout.space));
+        } else if let Some(layout) = healed(facts, layout, &mut candidates) {
+            plan.writes.push(Write::Layout(layout));
+        }
+    }
+    for spec in facts.specs.values().filter(|s| !facts.layouts.contains_key(&s.id)) {
+        match first_layout(facts, spec, &mut candidates) {
+            Some(layout) => plan.writes.push(Write::Layout(layout)),
+            None => plan.waiting.push(format!(
+                "{} of {} cellapps for space {}",
+                candidates.len(),
+                facts.cells_awaited.max(1),
+                spec.id
+            )),
+        }
+    }
+}

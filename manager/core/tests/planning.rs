@@ -1,0 +1,134 @@
+//! The planner through its public door.
+#![allow(clippy::unwrap_used)]
+
+use marchland_common::cluster::{Member, MemberState, SlotOwner};
+use marchland_common::order::{Incarnation, Node, NodeKind, SpaceId, Term};
+use marchland_common::world::{Layout, METRE, Pos, Rect};
+use marchland_manager_core::{CellLoad, Facts, Plan, SpaceSpec, Write, plan, split};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const SPACE: SpaceId = SpaceId(1);
+
+fn cell(number: u16, life: u64) -> Node {
+    Node::new(NodeKind::Cell, number, life)
+}
+
+fn serving(node: Node) -> Member {
+    Member { node, state: MemberState::Serving }
+}
+
+fn facts(cells: &[Node], bases: u16) -> Facts {
+    let bases = (1..=bases).map(|n| Node::new(NodeKind::Base, n, 100 + u64::from(n)));
+    let bounds = Rect::new(Pos::metres(-120, -120), Pos::metres(120, 120));
+    Facts {
+        members: cells.iter().copied().chain(bases).map(serving).collect(),
+        specs: BTreeMap::from([(SPACE, SpaceSpec { id: SPACE, bounds, cells: 0 })]),
+        cells_awaited: 3,
+        bases_awaited: 2,
+        ..Facts::default()
+    }
+}
+
+fn carry_out(facts: &mut Facts, plan: &Plan) {
+    for write in &plan.writes {
+        match write {
+            Write::Slot(slot, base) => {
+                facts.slots.push(SlotOwner { slot: *slot, base: *base, term: Term(1) });
+            }
+            Write::Layout(layout) => {
+                facts.layouts.insert(layout.space, layout.clone());
+            }
+            Write::RemoveSpace(space) => {
+                facts.layouts.remove(space);
+            }
+        }
+    }
+}
+
+fn layouts(plan: &Plan) -> Vec<&Layout> {
+    plan.writes
+        .iter()
+        .filter_map(|w| match w {
+            Write::Layout(layout) => Some(layout),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn three_cellapps_share_a_space_and_two_baseapps_share_the_slots() {
+    let mut facts = facts(&[cell(1, 11), cell(2, 12), cell(3, 13)], 2);
+    let first = plan(&facts);
+    let owners: Vec<_> = layouts(&first)[0].cells().iter().map(|c| c.owner.unwrap()).collect();
+    assert_eq!(owners, [cell(1, 11), cell(2, 12), cell(3, 13)]);
+    carry_out(&mut facts, &first);
+    assert_eq!(facts.slots.len(), 256);
+    let of_first = facts.slots.iter().filter(|s| s.base.number == 1).count();
+    assert_eq!(of_first, 128);
+    assert_eq!(plan(&facts), Plan::default(), "a plan that is carried out leaves nothing to do");
+}
+
+#[test]
+fn too_few_processes_are_waited_for_and_named_until_the_wait_is_over() {
+    let mut facts = facts(&[cell(1, 11)], 1);
+    let waiting = plan(&facts);
+    assert!(waiting.writes.is_empty());
+    assert_eq!(waiting.waiting, ["1 of 2 baseapps", "1 of 3 cellapps for space 1"]);
+    facts.waited_enough = true;
+    let all = plan(&facts);
+    assert_eq!(all.writes.len(), 257);
+}
+
+#[test]
+fn a_cell_of_a_dead_life_goes_to_its_successor_or_else_to_the_least_busy() {
+    let mut facts = facts(&[cell(1, 11), cell(2, 12), cell(3, 13)], 2);
+    let first = plan(&facts);
+    carry_out(&mut facts, &first);
+    facts.members.retain(|m| m.node != cell(2, 12));
+    assert!(plan(&facts).writes.is_empty(), "absence is no verdict");
+    facts.dead.insert(Incarnation(12));
+    facts.loads.insert(cell(1, 11), CellLoad { reals: 9 });
+    let healed = plan(&facts);
+    assert_eq!(layouts(&healed)[0].cells()[1].owner, Some(cell(3, 13)));
+    facts.members.push(serving(cell(2, 40)));
+    let healed = plan(&facts);
+    assert_eq!(layouts(&healed)[0].cells()[1].owner, Some(cell(2, 40)));
+    assert_eq!(layouts(&healed)[0].version, 2);
+}
+
+#[test]
+fn a_draining_cellapp_gets_no_cell_and_an_unwanted_space_is_removed() {
+    let mut facts = facts(&[cell(1, 11), cell(2, 12), cell(3, 13)], 2);
+    facts.members[0].state = MemberState::Draining;
+    facts.waited_enough = true;
+    let first = plan(&facts);
+    assert!(layouts(&first)[0].cells().iter().all(|c| c.owner != Some(cell(1, 11))));
+    carry_out(&mut facts, &first);
+    facts.specs.clear();
+    assert_eq!(plan(&facts).writes, [Write::RemoveSpace(SPACE)]);
+}
+
+proptest! {
+    #[test]
+    fn a_split_covers_the_space_with_fair_shares(
+        (w, h) in (10..500, 10..500),
+        count in 1usize..20,
+    ) {
+        let bounds = Rect::new(Pos::new(-7, 3), Pos::new(w * METRE, h * METRE));
+        let owners: Vec<_> = (0..count).map(|n| Some(cell(n as u16 + 1, 1))).collect();
+        let layout = Layout { space: SPACE, version: 1, bounds, tree: split(bounds, &owners) };
+        let area = |r: &Rect| {
+            let (w, h) = r.size();
+            i128::from(w) * i128::from(h)
+        };
+        let cells = layout.cells();
+        prop_assert_eq!(cells.len(), count);
+        prop_assert_eq!(cells.iter().map(|c| area(&c.rect)).sum::<i128>(), area(&bounds));
+        let fair = area(&bounds) / count as i128;
+        for (i, c) in cells.iter().enumerate() {
+            prop_assert_eq!(c.owner, owners[i]);
+            prop_assert!(area(&c.rect) * 10 > fair * 9 && area(&c.rect) * 10 < fair * 11);
+        }
+    }
+}
