@@ -117,6 +117,21 @@ pub struct CellInput {
     pub orders: Vec<CellOrder>,
 }
 
+impl CellInput {
+    /// A tick in which nothing came in.
+    #[must_use]
+    pub const fn empty(tick: Tick) -> Self {
+        Self {
+            tick,
+            dropped: None,
+            map: Vec::new(),
+            frames: Vec::new(),
+            completions: Vec::new(),
+            orders: Vec::new(),
+        }
+    }
+}
+
 /// Finished asynchronous work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
@@ -177,4 +192,6 @@ pub struct CellStats {
     pub deltas: usize,
     /// Signals that wait for an earlier one.
     pub signals_held: usize,
+    /// Messages that did not fit into this tick's bundles.
+    pub held_back: usize,
 }

@@ -1,5 +1,15 @@
 //! The core of a cellapp: who is real here, what it does, who mirrors it, who sees it, and how it
 //! is handed over. Pure: `tick(input) -> output`, and nothing else.
+//!
+//! [`cell`] is the door. Behind it each phase of a tick is a row of small rooms: `traffic` takes
+//! bundles in and sends them, `ownership` decides who is real, `effects` runs behaviours.
 
 pub mod behaviour;
+pub mod cell;
+mod effects;
+pub mod entities;
 pub mod io;
+mod ownership;
+mod traffic;
+
+pub use cell::CellCore;

@@ -19,6 +19,21 @@ pub struct Pos {
 }
 
 impl Pos {
+    /// The largest absolute coordinate in millimetres.
+    pub const COORDINATE_MAX: i32 = 1_000_000_000;
+
+    /// The nearest point whose distances can be computed.
+    #[must_use]
+    pub const fn inside_range(self) -> Self {
+        Self { x: in_range(self.x), y: in_range(self.y) }
+    }
+
+    /// Whether distances from and to this point can be computed.
+    #[must_use]
+    pub const fn is_in_range(self) -> bool {
+        in_range(self.x) == self.x && in_range(self.y) == self.y
+    }
+
     /// A point from millimetres.
     #[must_use]
     pub const fn new(x: i32, y: i32) -> Self {
@@ -43,6 +58,17 @@ impl Pos {
     #[must_use]
     pub const fn within(self, other: Self, radius: i32) -> bool {
         self.distance_sq(other) <= radius as i64 * radius as i64
+    }
+}
+
+const fn in_range(v: i32) -> i32 {
+    const MAX: i32 = Pos::COORDINATE_MAX;
+    if v > MAX {
+        MAX
+    } else if v < -MAX {
+        -MAX
+    } else {
+        v
     }
 }
 

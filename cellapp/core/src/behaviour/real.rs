@@ -8,9 +8,10 @@ use marchland_common::world::{
     Address, Change, EntityState, Heading, KindDef, Lasting, OutMessage, Outbox, Place, Pos,
     Rejection, Value,
 };
+use serde::{Deserialize, Serialize};
 
 /// What a behaviour asked for that is not a change of its own state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// A signal to another entity.
     Signal {
@@ -32,8 +33,11 @@ pub enum Effect {
     },
 }
 
+/// Most of the conserved number that one entity may hold.
+pub const VALUE_MAX: i64 = 1 << 62;
+
 /// What changed in a real since its last step. Emptied in the SyncBuild phase.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// Changes that are not properties, timers or places, in order.
     pub changes: Vec<Change>,
@@ -160,7 +164,7 @@ impl<'a> RealCtx<'a> {
     /// Walks or turns. A position outside the space is the nearest one inside at the next layout
     /// check; crossing a border is allowed and leads to a handoff.
     pub fn move_to(&mut self, pos: Pos, heading: Heading) {
-        let place = Place { space: self.state.place.space, pos, heading };
+        let place = Place { space: self.state.place.space, pos: pos.inside_range(), heading };
         if place != self.state.place {
             self.state.place = place;
             self.pending.moved = true;
@@ -169,7 +173,7 @@ impl<'a> RealCtx<'a> {
 
     /// Jumps at the end of the tick, also into another space.
     pub fn teleport(&mut self, space: SpaceId, pos: Pos) {
-        let place = Place { space, pos, heading: self.state.place.heading };
+        let place = Place { space, pos: pos.inside_range(), heading: self.state.place.heading };
         self.pending.effects.push(Effect::Teleport(place));
     }
 
@@ -179,12 +183,7 @@ impl<'a> RealCtx<'a> {
     /// # Errors
     /// `Busy` with 64 open messages; `Rule` when `value` is negative or more than is held;
     /// `TooLarge` when the state would pass its limit. Nothing is changed then.
-    pub fn send(
-        &mut self,
-        to: EntityId,
-        payload: Vec<u8>,
-        value: i64,
-    ) -> Result<u64, Rejection> {
+    pub fn send(&mut self, to: EntityId, payload: Vec<u8>, value: i64) -> Result<u64, Rejection> {
         self.post(Address::Entity(to), payload, value)
     }
 
@@ -223,8 +222,7 @@ impl<'a> RealCtx<'a> {
     /// # Errors
     /// `Rule` when more would leave than is held, or the kind has no conserved property.
     pub fn mint(&mut self, amount: i64) -> Result<(), Rejection> {
-        let possible = self.kind.props.iter().any(|p| p.conserved);
-        if !possible || self.state.held_value(self.kind) + amount < 0 {
+        if !self.can_add_value(amount) {
             return Err(Rejection::Rule(format!("cannot mint {amount}")));
         }
         self.add_value(amount);
@@ -232,7 +230,18 @@ impl<'a> RealCtx<'a> {
         Ok(())
     }
 
-    /// Credits or debits the conserved property; the caller has checked that it stays ≥ 0.
+    /// Whether the conserved number may change by this much: the kind has one, and it stays between
+    /// 0 and what no sum of a whole world reaches.
+    pub(crate) fn can_add_value(&self, amount: i64) -> bool {
+        let first = self.kind.props.iter().position(|p| p.conserved);
+        let fits = |held: i64| held.checked_add(amount).is_some_and(|sum| sum <= VALUE_MAX);
+        first.is_some_and(|index| {
+            let held = self.state.held_value(self.kind);
+            fits(held) && held + amount >= 0 && fits(self.state.props[index].int())
+        })
+    }
+
+    /// Credits or debits the conserved property; the caller has checked that it may.
     pub(crate) fn add_value(&mut self, amount: i64) {
         let conserved = self.kind.props.iter().position(|p| p.conserved);
         if let (Some(index), true) = (conserved, amount != 0) {
@@ -298,7 +307,7 @@ impl<'a> RealCtx<'a> {
             return;
         }
         let held = self.state.held_value(self.kind);
-        if held > 0 {
+        if held != 0 {
             self.add_value(-held);
             self.record(Change::Minted(-held));
         }

@@ -1,0 +1,195 @@
+//! The door of the core: one value in, one value out, once a tick.
+//!
+//! Invariants: nothing but [`CellInput`] changes a core; equal cores given equal inputs stay equal;
+//! a core that was written down and read back goes on exactly as the original does.
+
+mod queries;
+mod snapshot;
+
+pub use queries::{CellBrief, Role};
+pub use snapshot::RestoreError;
+
+use crate::behaviour::World;
+use crate::entities::Entities;
+use crate::io::{CellBug, CellConfig, CellInput, CellOutput};
+use crate::ownership::bases::Bases;
+use crate::ownership::borders::Borders;
+use crate::ownership::drain::Drain;
+use crate::ownership::orders::Orders;
+use crate::ownership::parked::Parked;
+use crate::ownership::seen::Seen;
+use crate::ownership::steps::Reports;
+use crate::ownership::territory::Territory;
+use crate::traffic::peers::Peers;
+use crate::traffic::refusals::Refusals;
+use crate::{effects, ownership, traffic};
+use marchland_common::cluster::ClusterMap;
+use marchland_common::digest::digest_of;
+use marchland_common::journal::{Event, Refused};
+use marchland_common::msg::{CellToBase, CellToCell, Msg};
+use marchland_common::order::{EntityId, Node, Tick};
+use marchland_common::time::{Phase, Scheduler};
+use std::sync::Arc;
+
+/// The declared world of a process, shared with whoever else needs it.
+pub type SharedWorld = Arc<dyn World + Send + Sync>;
+
+/// What all rooms of the core share.
+pub(crate) struct Cell {
+    pub config: CellConfig,
+    pub world: SharedWorld,
+    /// The tick that runs, or ran last.
+    pub tick: Tick,
+    /// What came in for it; emptied by the Network phase.
+    pub input: CellInput,
+    pub out: CellOutput,
+    pub refusals: Refusals,
+    pub map: ClusterMap,
+    pub peers: Peers,
+    pub bases: Bases,
+    pub territory: Territory,
+    pub reals: Entities,
+    pub looks: effects::surroundings::Alone,
+    pub parked: Parked,
+    pub seen: Seen,
+    pub borders: Borders,
+    pub orders: Orders,
+    pub drain: Drain,
+    /// Whether new grants are taken.
+    pub accepting: bool,
+    /// Whether nothing is stepped because the journal is behind.
+    pub halted: bool,
+    pub reports: Reports,
+}
+
+impl Cell {
+    pub fn new(config: CellConfig, world: SharedWorld) -> Self {
+        Self {
+            peers: Peers::new(config.node),
+            config,
+            world,
+            tick: Tick(0),
+            input: CellInput::empty(Tick(0)),
+            out: CellOutput::default(),
+            refusals: Refusals::default(),
+            map: ClusterMap::default(),
+            bases: Bases::default(),
+            territory: Territory::default(),
+            reals: Entities::default(),
+            looks: effects::surroundings::Alone,
+            parked: Parked::default(),
+            seen: Seen::default(),
+            borders: Borders::default(),
+            orders: Orders::default(),
+            drain: Drain::default(),
+            accepting: true,
+            halted: false,
+            reports: Reports::default(),
+        }
+    }
+
+    /// Whether a deliberate fault was asked for.
+    pub fn has_bug(&self, bug: CellBug) -> bool {
+        self.config.seeded_bug == Some(bug)
+    }
+
+    pub fn event(&mut self, event: Event) {
+        self.out.events.push(event);
+    }
+
+    pub fn refuse(&mut self, reason: Refused, from: Node, entity: EntityId) {
+        self.refusals.add(reason, Some(from), Some(entity));
+    }
+
+    /// Says something to the base of an entity, in this tick's bundle.
+    pub fn tell_base(&mut self, entity: EntityId, what: CellToBase) {
+        let base = self.bases.keeper(entity.slot());
+        let sent = base.is_some_and(|base| self.peers.send(base, Msg::CellToBase(what), self.tick));
+        if !sent {
+            self.refusals.add(Refused::PeerGone, base, Some(entity));
+        }
+    }
+
+    /// Says something to another cellapp, in this tick's bundle.
+    pub fn tell_cell(&mut self, to: Node, entity: EntityId, what: CellToCell) {
+        if !self.peers.send(to, Msg::CellToCell(what), self.tick) {
+            self.refusals.add(Refused::PeerGone, Some(to), Some(entity));
+        }
+    }
+
+    /// Whether a real is simulated in this tick: its window is open and it is not frozen.
+    pub fn runs(&self, entity: EntityId) -> bool {
+        let is_up = self.reals.get(entity).is_some_and(|real| {
+            real.is_active() || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
+        });
+        is_up && self.bases.is_open(entity)
+    }
+}
+
+/// The core of a cellapp.
+pub struct CellCore {
+    cell: Cell,
+    phases: Scheduler<Cell>,
+}
+
+impl CellCore {
+    /// A core that owns nothing yet.
+    #[must_use]
+    pub fn new(config: CellConfig, world: SharedWorld) -> Self {
+        Self { cell: Cell::new(config, world), phases: phases(Tick(0)) }
+    }
+
+    /// Runs one tick. Ticks are given upwards; numbers may be left out. Panics when one is given
+    /// twice: the process around the core is wrong then.
+    pub fn tick(&mut self, input: CellInput) -> CellOutput {
+        let in_order = self.phases.resume_at(input.tick);
+        assert!(in_order.is_ok(), "tick {} was run before", input.tick);
+        self.cell.tick = input.tick;
+        self.cell.input = input;
+        self.phases.run_tick(&mut self.cell, &mut || 0);
+        std::mem::take(&mut self.cell.out)
+    }
+
+    /// A digest of what a replay must reproduce. Its cost does not grow with idle entities.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let cell = &self.cell;
+        let links: Vec<_> = cell
+            .bases
+            .links()
+            .map(|link| (link.base, link.steps, link.durable, link.open))
+            .collect();
+        digest_of(&(
+            cell.tick,
+            cell.reals.digest(),
+            links,
+            cell.peers.digest(),
+            cell.parked.len(),
+            cell.accepting,
+            cell.halted,
+        ))
+    }
+}
+
+/// The rooms of a tick, in their order.
+fn phases(first: Tick) -> Scheduler<Cell> {
+    let mut phases = Scheduler::new(first, u64::MAX);
+    phases.register(Phase::Network, "map", traffic::ingress::follow_map);
+    phases.register(Phase::Network, "orders", traffic::ingress::take_orders);
+    phases.register(Phase::Network, "bundles", traffic::ingress::take_bundles);
+    phases.register(Phase::Network, "completions", traffic::ingress::take_completions);
+    phases.register(Phase::Network, "resync", ownership::resync::answer);
+    phases.register(Phase::Network, "ended", ownership::resync::forget_ended);
+    phases.register(Phase::Network, "windows", traffic::ingress::open_windows);
+    phases.register(Phase::Timer, "timers", effects::timers::fire);
+    phases.register(Phase::Entity, "orders", ownership::orders::carry_out);
+    phases.register(Phase::Entity, "drain", ownership::drain::hand_over);
+    phases.register(Phase::Entity, "borders", ownership::borders::watch);
+    phases.register(Phase::Script, "behaviours", effects::script::run);
+    phases.register(Phase::SyncBuild, "steps", ownership::steps::build);
+    phases.register(Phase::SyncBuild, "handoffs", ownership::handoff::repeat);
+    phases.register(Phase::Flush, "expiry", traffic::flush::expire);
+    phases.register(Phase::Flush, "bundles", traffic::flush::send);
+    phases.register(Phase::Flush, "figures", traffic::flush::report);
+    phases
+}

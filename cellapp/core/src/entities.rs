@@ -1,0 +1,268 @@
+//! Dense storage of the entities that are real here.
+//!
+//! Invariants: what a tick costs depends on the entities that are awake, changed or waited for,
+//! never on how many merely exist; every order of iteration is by id; the digest over all entities
+//! is kept up to date by exchanging one entity's part.
+
+mod real;
+
+pub use real::{Frozen, Leaving, Phase, Real, UnackedStep};
+
+use indexmap::IndexMap;
+use marchland_common::order::{EntityId, SlotId};
+use rustc_hash::FxBuildHasher;
+use std::collections::BTreeSet;
+
+/// The reals of this process, with the lists that say which of them need work.
+#[derive(Clone, Debug, Default)]
+pub struct Entities {
+    /// Dense; its own order depends on history and is never used.
+    rows: IndexMap<EntityId, Real, FxBuildHasher>,
+    /// Whose behaviour is called every tick, ascending.
+    awake: Vec<EntityId>,
+    /// Woken since the list was put in order.
+    woken: Vec<EntityId>,
+    /// Changed since their last step; each once.
+    dirty: Vec<EntityId>,
+    /// Something waits for their behaviour.
+    waited_for: BTreeSet<EntityId>,
+    /// Frozen ones.
+    frozen: BTreeSet<EntityId>,
+    /// Ended ones whose last step is not durable yet.
+    ended: BTreeSet<EntityId>,
+    /// How many there are of each base slot.
+    of_slot: SlotCounts,
+    digest: u64,
+}
+
+#[derive(Clone, Debug)]
+struct SlotCounts([usize; 256]);
+
+impl Default for SlotCounts {
+    fn default() -> Self {
+        Self([0; 256])
+    }
+}
+
+impl Entities {
+    /// How many there are, frozen and ended ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, id: EntityId) -> Option<&Real> {
+        self.rows.get(&id)
+    }
+
+    /// One of them, to be changed. The caller says [`touch`](Self::touch) when it is done.
+    pub fn get_mut(&mut self, id: EntityId) -> Option<&mut Real> {
+        self.rows.get_mut(&id)
+    }
+
+    /// All of them, by id. Costs a sort: not for every tick.
+    #[must_use]
+    pub fn by_id(&self) -> Vec<&Real> {
+        let mut all: Vec<&Real> = self.rows.values().collect();
+        all.sort_unstable_by_key(|real| real.id);
+        all
+    }
+
+    /// The ids of those for which `wanted` holds, ascending. Visits all: not for every tick.
+    pub fn ids_where(&self, wanted: impl Fn(&Real) -> bool) -> Vec<EntityId> {
+        let mut ids: Vec<EntityId> =
+            self.rows.values().filter(|real| wanted(real)).map(|real| real.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Adds a real; the caller has removed an older copy.
+    pub fn insert(&mut self, mut real: Real) {
+        let id = real.id;
+        real.part = real.digest_part();
+        self.digest ^= real.part;
+        self.list(&mut real);
+        self.of_slot.0[usize::from(id.slot().0)] += 1;
+        let old = self.rows.insert(id, real);
+        assert!(old.is_none(), "a real is removed before another copy of it comes in");
+    }
+
+    /// Enters a real into the lists that its fields ask for.
+    fn list(&mut self, real: &mut Real) {
+        match real.phase {
+            Phase::Active if real.awake => self.woken.push(real.id),
+            Phase::Active => {}
+            Phase::Frozen(_) => {
+                self.frozen.insert(real.id);
+            }
+            Phase::Ended => {
+                self.ended.insert(real.id);
+            }
+        }
+        if real.has_work() {
+            self.waited_for.insert(real.id);
+        }
+        real.is_listed_dirty = real.needs_build();
+        if real.is_listed_dirty {
+            self.dirty.push(real.id);
+        }
+    }
+
+    /// Removes a real.
+    pub fn remove(&mut self, id: EntityId) -> Option<Real> {
+        let real = self.rows.swap_remove(&id)?;
+        self.digest ^= real.part;
+        self.of_slot.0[usize::from(id.slot().0)] -= 1;
+        self.drop_awake(id);
+        self.waited_for.remove(&id);
+        self.frozen.remove(&id);
+        self.ended.remove(&id);
+        if real.is_listed_dirty {
+            self.dirty.retain(|other| *other != id);
+        }
+        Some(real)
+    }
+
+    /// Brings a real's part of the digest up to date, and lists it if it has to be built.
+    pub fn touch(&mut self, id: EntityId) {
+        let Some(real) = self.rows.get_mut(&id) else { return };
+        let part = real.digest_part();
+        self.digest ^= real.part ^ part;
+        real.part = part;
+        self.list_if_changed(id);
+    }
+
+    /// Lists a real if it has to be built.
+    pub fn list_if_changed(&mut self, id: EntityId) {
+        let Some(real) = self.rows.get_mut(&id) else { return };
+        if !real.is_listed_dirty && real.needs_build() {
+            real.is_listed_dirty = true;
+            self.dirty.push(id);
+        }
+    }
+
+    /// Lists a real for the SyncBuild phase whatever changed.
+    pub fn mark_dirty(&mut self, id: EntityId) {
+        let Some(real) = self.rows.get_mut(&id) else { return };
+        if !std::mem::replace(&mut real.is_listed_dirty, true) {
+            self.dirty.push(id);
+        }
+    }
+
+    /// Takes the list of changed reals, ascending.
+    pub fn take_dirty(&mut self) -> Vec<EntityId> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        for id in &dirty {
+            if let Some(real) = self.rows.get_mut(id) {
+                real.is_listed_dirty = false;
+            }
+        }
+        dirty
+    }
+
+    /// Has a real's behaviour called every tick, or not.
+    pub fn set_awake(&mut self, id: EntityId, awake: bool) {
+        let Some(real) = self.rows.get_mut(&id) else { return };
+        if real.awake == awake {
+            return;
+        }
+        real.awake = awake;
+        if matches!(real.phase, Phase::Active) {
+            match awake {
+                true => self.woken.push(id),
+                false => self.drop_awake(id),
+            }
+        }
+    }
+
+    fn drop_awake(&mut self, id: EntityId) {
+        self.woken.retain(|other| *other != id);
+        if let Ok(at) = self.awake.binary_search(&id) {
+            self.awake.remove(at);
+        }
+    }
+
+    /// The awake reals, ascending.
+    pub fn awake(&mut self) -> &[EntityId] {
+        if !self.woken.is_empty() {
+            self.awake.append(&mut self.woken);
+            self.awake.sort_unstable();
+        }
+        &self.awake
+    }
+
+    /// Notes that something waits for a real's behaviour.
+    pub fn wait_for(&mut self, id: EntityId) {
+        self.waited_for.insert(id);
+    }
+
+    /// Notes that nothing waits for it any more.
+    pub fn attended(&mut self, id: EntityId) {
+        self.waited_for.remove(&id);
+    }
+
+    /// The reals that something waits for, ascending.
+    #[must_use]
+    pub const fn waited_for(&self) -> &BTreeSet<EntityId> {
+        &self.waited_for
+    }
+
+    /// Moves a real to another phase and into that phase's lists.
+    pub fn set_phase(&mut self, id: EntityId, phase: Phase) {
+        let Some(real) = self.rows.get_mut(&id) else { return };
+        let was_active = matches!(real.phase, Phase::Active);
+        let awake = real.awake;
+        self.frozen.remove(&id);
+        self.ended.remove(&id);
+        match &phase {
+            Phase::Active => {}
+            Phase::Frozen(_) => {
+                self.frozen.insert(id);
+            }
+            Phase::Ended => {
+                self.ended.insert(id);
+            }
+        }
+        let is_active = matches!(phase, Phase::Active);
+        real.phase = phase;
+        match (was_active, is_active) {
+            (true, false) => self.drop_awake(id),
+            (false, true) if awake => self.woken.push(id),
+            _ => {}
+        }
+        self.touch(id);
+    }
+
+    /// The frozen reals, ascending.
+    #[must_use]
+    pub const fn frozen(&self) -> &BTreeSet<EntityId> {
+        &self.frozen
+    }
+
+    /// The ended reals whose last step is not durable yet, ascending.
+    #[must_use]
+    pub const fn ended(&self) -> &BTreeSet<EntityId> {
+        &self.ended
+    }
+
+    /// How many there are of one base slot.
+    #[must_use]
+    pub fn count_of(&self, slot: SlotId) -> usize {
+        self.of_slot.0[usize::from(slot.0)]
+    }
+
+    /// The exclusive-or of all entities' digests.
+    #[must_use]
+    pub const fn digest(&self) -> u64 {
+        self.digest
+    }
+}

@@ -1,0 +1,163 @@
+//! Becoming real: offloads are parked, and only a grant makes an entity real.
+//!
+//! A grant counts only for the life that it names and only under an epoch higher than any seen of
+//! the entity. What it activates is the parked offload when that is the very step of the grant, for
+//! it is fresher in what does not last; else the base's image.
+
+use crate::cell::Cell;
+use crate::entities::Real;
+use crate::io::CellBug;
+use marchland_common::journal::{EndWhy, Event, Refused};
+use marchland_common::msg::{BaseToCell, CellToBase, Grant, GrantWhy, Offload};
+use marchland_common::order::{CommandDedup, EntityId, Epoch, Node};
+use marchland_common::world::{EntityState, KindDef, Outbox};
+
+/// Parks an offload of another cellapp.
+pub fn park(cell: &mut Cell, from: Node, offload: Offload) {
+    let entity = offload.entity;
+    if !is_sound(cell, entity, &offload.state) {
+        cell.refuse(Refused::Malformed, from, entity);
+        return;
+    }
+    if cell.seen.epoch(entity) > offload.epoch || holds(cell, entity, offload.epoch.next_grant()) {
+        cell.refuse(Refused::StaleEpoch, from, entity);
+        return;
+    }
+    if cell.has_bug(CellBug::ActivateOnOffload) {
+        activate_at_once(cell, from, offload);
+    } else if !cell.parked.put(cell.tick, offload) {
+        cell.refuse(Refused::QueueFull, from, entity);
+    }
+}
+
+/// Takes a base's grant.
+pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
+    let entity = grant.entity;
+    if grant.to != cell.config.node && !cell.has_bug(CellBug::IgnoreIncarnation) {
+        cell.refuse(Refused::NotForMe, from, entity);
+        return;
+    }
+    if holds(cell, entity, grant.epoch) {
+        // The grant is sent again until our first step is in; nothing is wrong with it.
+        return;
+    }
+    let known = known_epoch(cell, entity);
+    if grant.epoch <= known {
+        cell.refuse(Refused::GrantStale, from, entity);
+        cell.tell_base(entity, CellToBase::GrantStale { entity, epoch: grant.epoch, known });
+        return;
+    }
+    if !cell.accepting {
+        cell.refuse(Refused::NotAccepting, from, entity);
+        return;
+    }
+    if !is_sound(cell, entity, &grant.state) {
+        cell.refuse(Refused::Malformed, from, entity);
+        return;
+    }
+    let parked = cell.parked.take(entity);
+    let offload = parked.filter(|offload| is_for(offload, &grant));
+    if offload.is_none() && durable_digest(cell, &grant.state) != Some(grant.digest) {
+        cell.refuse(Refused::DigestMismatch, from, entity);
+        return;
+    }
+    activate(cell, from, grant, offload);
+}
+
+/// Whether the offload is the very step that the grant goes on from.
+fn is_for(offload: &Offload, grant: &Grant) -> bool {
+    offload.epoch.next_grant() == grant.epoch
+        && (offload.seq, offload.digest) == (grant.seq, grant.digest)
+}
+
+/// Whether the entity is real here under exactly this epoch.
+fn holds(cell: &Cell, entity: EntityId, epoch: Epoch) -> bool {
+    cell.reals.get(entity).is_some_and(|real| real.epoch == epoch)
+}
+
+/// The highest epoch that this process knows of an entity.
+fn known_epoch(cell: &Cell, entity: EntityId) -> Epoch {
+    let real = cell.reals.get(entity).map_or(Epoch::NONE, |real| real.epoch);
+    real.max(cell.seen.epoch(entity))
+}
+
+fn durable_digest(cell: &Cell, state: &EntityState) -> Option<u64> {
+    cell.world.kinds().get(state.kind).map(|kind| state.durable_digest(kind))
+}
+
+fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<Offload>) {
+    let (entity, epoch, why) = (grant.entity, grant.epoch, grant.why);
+    if let Some(old) = cell.reals.get(entity) {
+        let (epoch, seq) = (old.epoch, old.seq);
+        super::handoff::end(cell, entity);
+        cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Replaced });
+    }
+    let state = match offload {
+        Some(offload) => offload.state,
+        None => *grant.state,
+    };
+    let mut real = Real::new(entity, epoch, grant.seq, grant.digest, state);
+    if cell.has_bug(CellBug::DedupStays) {
+        real.state.commands = CommandDedup::default();
+    }
+    real.birth = (why == GrantWhy::Birth).then_some(grant.argument);
+    real.reported = cell.tick;
+    real.mark = cell.bases.steps_of(entity);
+    for (session, radius) in grant.sessions {
+        real.queue.push_back(BaseToCell::Attach { entity, session, radius });
+    }
+    let event =
+        Event::Activated { entity, epoch, seq: grant.seq, digest: grant.digest, base: from, why };
+    cell.seen.note(entity, epoch);
+    cell.reals.insert(real);
+    crate::effects::timers::list(cell, entity);
+    cell.borders.look_at([entity]);
+    cell.event(event);
+}
+
+/// The fault of activating without the base.
+fn activate_at_once(cell: &mut Cell, from: Node, offload: Offload) {
+    let grant = Grant {
+        entity: offload.entity,
+        epoch: offload.epoch.next_grant(),
+        to: cell.config.node,
+        seq: offload.seq,
+        digest: offload.digest,
+        why: GrantWhy::Handoff,
+        state: Box::new(offload.state.clone()),
+        sessions: Vec::new(),
+        argument: bytes::Bytes::new(),
+    };
+    let base = cell.bases.keeper(offload.entity.slot()).unwrap_or(from);
+    activate(cell, base, grant, Some(offload));
+}
+
+/// Whether a state that came from elsewhere keeps the promises of its kind, so that nothing here
+/// has to check them again.
+fn is_sound(cell: &Cell, entity: EntityId, state: &EntityState) -> bool {
+    entity.counter() > 0
+        && cell.world.kinds().get(state.kind).is_some_and(|kind| fits_kind(state, kind))
+        && fits_outbox(&state.outbox)
+        && state.time.0 < NUMBER_MAX
+        && state.place.pos.is_in_range()
+        && state.encoded_len() <= 2 * EntityState::BYTES_MAX
+}
+
+/// Numbers that count upwards stay below this in any run of this product.
+const NUMBER_MAX: u64 = 1 << 62;
+
+fn fits_kind(state: &EntityState, kind: &KindDef) -> bool {
+    let same = |(prop, value): (&marchland_common::world::PropDef, _)| {
+        std::mem::discriminant(&prop.default) == std::mem::discriminant(value)
+    };
+    state.props.len() == kind.props.len() && kind.props.iter().zip(&state.props).all(same)
+}
+
+fn fits_outbox(outbox: &Outbox) -> bool {
+    let in_range = |(n, message): (&u64, &marchland_common::world::OutMessage)| {
+        (1..=outbox.last).contains(n) && message.out_seq == *n && message.value >= 0
+    };
+    outbox.last < NUMBER_MAX
+        && outbox.open.len() <= Outbox::OPEN_MAX
+        && outbox.open.iter().all(in_range)
+}
