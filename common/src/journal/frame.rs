@@ -133,6 +133,13 @@ pub fn read_header<'a>(format: &Format, bytes: &'a [u8]) -> Result<SegmentHeader
     Ok(SegmentHeader { version, meta, salt, len: SEGMENT_HEAD + meta_len })
 }
 
+/// The salt that a header states, whether or not the header is whole: for reading what follows a
+/// damaged one.
+#[must_use]
+pub fn stated_salt(bytes: &[u8]) -> Option<Salt> {
+    (bytes.len() >= SEGMENT_HEAD).then(|| Salt(read_u32(bytes, 16)))
+}
+
 fn header_salt(head: &[u8], meta: &[u8]) -> Salt {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);
@@ -257,6 +264,13 @@ impl<'a> FrameReader<'a> {
     #[must_use]
     pub const fn position(&self) -> usize {
         self.at
+    }
+
+    /// Whether the record that begins here would end behind the last byte.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        let rest = &self.bytes[self.at..];
+        rest.len() < RECORD_HEAD || read_u32(rest, 0) as usize > rest.len() - RECORD_HEAD
     }
 
     /// Judges what follows the last whole record. Call it after the iterator ended.

@@ -12,17 +12,10 @@ use super::machine::LinkMachine;
 use super::receive::Delivery;
 use super::send::{Abandoned, ResetReason};
 use super::stats::LinkStats;
-use super::types::{ChannelId, Connection, LinkLimits, Payload, Resume};
+use super::types::{ChannelId, Connection, Direction, LinkLimits, Payload, Resume};
 use crate::order::{Node, NodeName};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Which of two processes dials: the smaller name, so that two that start together get one
-/// connection and not two that replace each other.
-#[must_use]
-pub fn dials(local: NodeName, peer: NodeName) -> bool {
-    local < peer
-}
 
 /// Why there is no link to a peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +50,8 @@ pub struct Retired<P> {
     pub peer: Node,
     /// The channel.
     pub channel: ChannelId,
+    /// Who had dialed.
+    pub direction: Direction,
     /// What was sent to it and not acknowledged.
     pub abandoned: Abandoned<P>,
     /// What it had sent and the consumer had not taken, in order: the caller decides whether the
@@ -81,13 +76,15 @@ pub struct Accepted<P> {
     pub retired: Vec<Retired<P>>,
 }
 
+type Key = (Node, ChannelId, Direction);
+
 /// The registry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Links<P> {
     local: LocalIdentity,
     channels: BTreeMap<ChannelId, LinkLimits>,
     known: KnownIncarnations,
-    machines: BTreeMap<(Node, ChannelId), LinkMachine<P>>,
+    machines: BTreeMap<Key, LinkMachine<P>>,
     refusals: BTreeMap<String, u64>,
 }
 
@@ -104,7 +101,8 @@ impl<P: Payload> Links<P> {
         }
     }
 
-    /// The link to a peer, made if there is none. Sending may begin before any connection.
+    /// The link on which this process sends to a peer, made if there is none. Sending may begin
+    /// before any connection.
     ///
     /// # Errors
     /// That life is over, or is this process, or the channel is unknown.
@@ -120,18 +118,27 @@ impl<P: Payload> Links<P> {
             return Err(OpenRefusal::Over(peer));
         }
         let limits = *self.channels.get(&channel).ok_or(OpenRefusal::UnknownChannel(channel))?;
-        let machine = self.machines.entry((peer, channel));
+        let machine = self.machines.entry((peer, channel, Direction::Outgoing));
         Ok(machine.or_insert_with(|| LinkMachine::new(limits)))
     }
 
-    /// The link to a peer, if there is one.
-    pub fn get(&mut self, peer: Node, channel: ChannelId) -> Option<&mut LinkMachine<P>> {
-        self.machines.get_mut(&(peer, channel))
+    /// A link, if there is one.
+    pub fn get(
+        &mut self,
+        peer: Node,
+        channel: ChannelId,
+        direction: Direction,
+    ) -> Option<&mut LinkMachine<P>> {
+        self.machines.get_mut(&(peer, channel, direction))
     }
 
-    /// All links, in order of peer and channel.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Node, ChannelId, &mut LinkMachine<P>)> {
-        self.machines.iter_mut().map(|((peer, channel), machine)| (*peer, *channel, machine))
+    /// All links, in order of peer, channel and direction.
+    pub fn iter_mut(
+        &mut self,
+    ) -> impl Iterator<Item = (Node, ChannelId, Direction, &mut LinkMachine<P>)> {
+        self.machines
+            .iter_mut()
+            .map(|((peer, channel, direction), machine)| (*peer, *channel, *direction, machine))
     }
 
     /// What to say first on a connection that this process dials.
@@ -176,7 +183,7 @@ impl<P: Payload> Links<P> {
 
     /// A hello that fails leaves no link behind, or failing hellos could fill the registry.
     fn connect(&mut self, hello: &Hello) -> Result<(Connection, Resume), LinkFault> {
-        let key = (hello.from, hello.channel);
+        let key = (hello.from, hello.channel, Direction::Incoming);
         let limits = self.channels[&hello.channel];
         let fresh = || LinkMachine::new(limits);
         let mut machine = self.machines.remove(&key);
@@ -198,7 +205,8 @@ impl<P: Payload> Links<P> {
         channel: ChannelId,
         welcome: &Welcome,
     ) -> Result<Connection, WelcomeRefusal> {
-        let machine = self.machines.get_mut(&(from, channel)).ok_or(WelcomeRefusal::Over(from))?;
+        let machine =
+            self.get(from, channel, Direction::Outgoing).ok_or(WelcomeRefusal::Over(from))?;
         machine.on_connected(welcome.resume).map_err(WelcomeRefusal::CannotResume)
     }
 
@@ -215,10 +223,10 @@ impl<P: Payload> Links<P> {
     }
 
     fn retire(&mut self, name: NodeName) -> Vec<Retired<P>> {
-        let over: Vec<(Node, ChannelId)> = self
+        let over: Vec<Key> = self
             .machines
             .keys()
-            .filter(|(peer, _)| peer.name == name && self.known.is_over(*peer))
+            .filter(|(peer, ..)| peer.name == name && self.known.is_over(*peer))
             .copied()
             .collect();
         over.into_iter()
@@ -227,9 +235,9 @@ impl<P: Payload> Links<P> {
                 let untaken: Vec<_> = std::iter::from_fn(|| machine.pop()).collect();
                 let held = machine.waiting().0;
                 let abandoned = machine.reset(ResetReason::PeerGone);
-                let (peer, channel) = key;
+                let (peer, channel, direction) = key;
                 let stats = *machine.stats();
-                Some(Retired { peer, channel, abandoned, untaken, held, stats })
+                Some(Retired { peer, channel, direction, abandoned, untaken, held, stats })
             })
             .collect()
     }

@@ -1,4 +1,7 @@
 //! One link between two lives on one channel: both halves, and the connection they share.
+//!
+//! In a pair of processes that talk both ways each dials what it sends, so that usually only one
+//! half of a machine is in use; nothing here depends on that.
 
 use super::fault::LinkFault;
 use super::receive::{Arrival, Delivery, ReceiveHalf};
@@ -102,10 +105,10 @@ impl<P: Payload> LinkMachine<P> {
     pub fn poll_frame(&mut self) -> Option<Frame<P>> {
         self.connection?;
         let (seq, payload) = self.send.next(&mut self.stats)?;
-        Some(Frame { generation: self.send.generation, seq, ack: self.receive.ack(), payload })
+        Some(Frame { generation: self.send.generation, seq, payload })
     }
 
-    /// Credit to send on its own, when no frame is there to carry it.
+    /// Credit to send, if there is more than the peer was told.
     pub fn ack_to_send(&mut self) -> Option<Ack> {
         self.connection?;
         self.receive.untold_ack()
@@ -125,15 +128,13 @@ impl<P: Payload> LinkMachine<P> {
             return Ok(Arrival::OldConnection);
         }
         self.stats.arrived += 1;
-        let Frame { generation, seq, ack, payload } = frame;
-        let taken = self.take_ack(ack).and_then(|()| {
-            self.receive.on_frame(generation, seq, payload, &self.limits, &mut self.stats)
-        });
+        let Frame { generation, seq, payload } = frame;
+        let taken = self.receive.on_frame(generation, seq, payload, &self.limits, &mut self.stats);
         self.stats.refused_arrivals += u64::from(taken.is_err());
         self.count_fault(taken)
     }
 
-    /// Credit arrived on its own.
+    /// Credit arrived.
     ///
     /// # Errors
     /// The peer claims what was never sent to it.

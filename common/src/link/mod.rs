@@ -45,13 +45,14 @@ pub use hello::{
     check_hello,
 };
 pub use keepalive::{KeepAlive, KeepAliveAction, KeepAliveConfig};
-pub use links::{Accepted, Links, OpenRefusal, Retired, WelcomeRefusal, dials};
+pub use links::{Accepted, Links, OpenRefusal, Retired, WelcomeRefusal};
 pub use machine::LinkMachine;
 pub use receive::{Arrival, Delivery};
 pub use send::{Abandoned, ResetReason, SendError};
 pub use stats::LinkStats;
 pub use types::{
-    Ack, BadLimits, ChannelId, Class, Connection, Frame, Generation, LinkLimits, Payload, Resume,
+    Ack, BadLimits, ChannelId, Class, Connection, Direction, Frame, Generation, LinkLimits,
+    Payload, Resume,
 };
 
 #[cfg(test)]

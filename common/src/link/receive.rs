@@ -154,14 +154,11 @@ impl<P: Payload> ReceiveHalf<P> {
         Some(delivery)
     }
 
-    /// The credit as of now; counts as told.
-    pub(super) fn ack(&mut self) -> Ack {
-        self.told = self.taken;
-        Ack { generation: self.generation, seq: self.taken }
-    }
-
+    /// The credit as of now, if it is news; counts as told.
     pub(super) fn untold_ack(&mut self) -> Option<Ack> {
-        (self.taken > self.told).then(|| self.ack())
+        let news = self.taken > self.told;
+        self.told = self.taken;
+        news.then_some(Ack { generation: self.generation, seq: self.taken })
     }
 
     pub(super) fn on_tick(&mut self, limits: &LinkLimits) -> Result<(), LinkFault> {

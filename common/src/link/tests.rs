@@ -334,12 +334,8 @@ fn a_peer_that_sends_beyond_its_credit_is_stopped() {
     let mut pair = Pair::new(small());
     pair.connect().unwrap();
     let connection = pair.connections[1].unwrap();
-    let frame = |n: u32| Frame {
-        generation: Generation(0),
-        seq: Seq(u64::from(n)),
-        ack: Ack::default(),
-        payload: number(n),
-    };
+    let frame =
+        |n: u32| Frame { generation: Generation(0), seq: Seq(u64::from(n)), payload: number(n) };
     for n in 1..=12 {
         assert_eq!(pair.ends[1].on_frame(connection, frame(n)), Ok(Arrival::Ready));
     }

@@ -78,25 +78,28 @@ fn another_schema_is_told_and_not_refused() {
 fn a_newer_life_starts_anew_and_what_the_old_one_left_is_handed_back() {
     let mut base = links(BASE);
     let accepted = base.on_hello(&hello()).unwrap();
-    let link = base.get(CELL, ChannelId::ORDERED).unwrap();
-    link.send(vec![1], Class::Ordered).unwrap();
-    link.poll_frame().unwrap();
-    link.send(vec![2], Class::Ordered).unwrap();
-    let (generation, ack) = (Generation(0), Ack::default());
-    let frame = Frame { generation, seq: Seq(1), ack, payload: vec![3] };
-    link.on_frame(accepted.connection, frame.clone()).unwrap();
-    link.on_frame(accepted.connection, Frame { seq: Seq(3), ..frame }).unwrap();
+    let incoming = base.get(CELL, ChannelId::ORDERED, Direction::Incoming).unwrap();
+    let frame = Frame { generation: Generation(0), seq: Seq(1), payload: vec![3] };
+    incoming.on_frame(accepted.connection, frame.clone()).unwrap();
+    incoming.on_frame(accepted.connection, Frame { seq: Seq(3), ..frame }).unwrap();
+    let outgoing = base.open(CELL, ChannelId::ORDERED).unwrap();
+    outgoing.send(vec![1], Class::Ordered).unwrap();
+    outgoing.on_connected(Resume::default()).unwrap();
+    outgoing.poll_frame().unwrap();
+    outgoing.send(vec![2], Class::Ordered).unwrap();
 
     let newer = Node::new(NodeKind::Cell, 1, 11);
     let hello_again = Hello { from: newer, ..hello() };
-    let retired = base.on_hello(&hello_again).unwrap().retired.pop().unwrap();
-    assert_eq!(retired.peer, CELL);
-    assert_eq!(retired.abandoned.reason, ResetReason::PeerGone);
-    assert_eq!(retired.abandoned.perhaps_received, vec![(Seq(1), vec![1])]);
-    assert_eq!(retired.abandoned.never_sent, vec![(Seq(2), vec![2])]);
-    assert_eq!((retired.untaken.len(), retired.held), (1, 1));
-    assert_eq!(base.get(newer, ChannelId::ORDERED).unwrap().newest_sent(), Seq(0));
-    assert!(base.get(CELL, ChannelId::ORDERED).is_none());
+    let retired = base.on_hello(&hello_again).unwrap().retired;
+    let [sent, received] = &retired[..] else { panic!("both directions are over") };
+    assert_eq!((sent.peer, sent.direction), (CELL, Direction::Outgoing));
+    assert_eq!(sent.abandoned.reason, ResetReason::PeerGone);
+    assert_eq!(sent.abandoned.perhaps_received, vec![(Seq(1), vec![1])]);
+    assert_eq!(sent.abandoned.never_sent, vec![(Seq(2), vec![2])]);
+    assert_eq!((received.peer, received.direction), (CELL, Direction::Incoming));
+    assert_eq!((received.untaken.len(), received.held), (1, 1));
+    assert_eq!(base.open(newer, ChannelId::ORDERED).unwrap().newest_sent(), Seq(0));
+    assert!(base.get(CELL, ChannelId::ORDERED, Direction::Incoming).is_none());
     assert_eq!(base.on_hello(&hello()).unwrap_err().code(), "old-incarnation");
     assert_eq!(base.open(CELL, ChannelId::ORDERED).unwrap_err(), OpenRefusal::Over(CELL));
 }
@@ -123,18 +126,27 @@ fn failing_hellos_of_ever_newer_lives_leave_nothing_behind() {
 }
 
 #[test]
-fn hello_and_welcome_connect_two_registries() {
+fn two_that_dial_each_other_at_once_have_one_stream_in_each_direction() {
     let (mut cell, mut base) = (links(CELL), links(BASE));
-    assert!(dials(BASE.name, CELL.name) != dials(CELL.name, BASE.name));
     let channel = ChannelId::ORDERED;
     cell.open(BASE, channel).unwrap().send(vec![5], Class::Ordered).unwrap();
-    let accepted = base.on_hello(&cell.hello(BASE, channel).unwrap()).unwrap();
-    cell.on_welcome(BASE, channel, &accepted.welcome).unwrap();
-    let frame = cell.get(BASE, channel).unwrap().poll_frame().unwrap();
-    let link = base.get(CELL, channel).unwrap();
-    assert_eq!(link.on_frame(accepted.connection, frame), Ok(Arrival::Ready));
+    base.open(CELL, channel).unwrap().send(vec![6], Class::Ordered).unwrap();
+    let (to_base, to_cell) =
+        (cell.hello(BASE, channel).unwrap(), base.hello(CELL, channel).unwrap());
+    let (at_base, at_cell) = (base.on_hello(&to_base).unwrap(), cell.on_hello(&to_cell).unwrap());
+    cell.on_welcome(BASE, channel, &at_base.welcome).unwrap();
+    base.on_welcome(CELL, channel, &at_cell.welcome).unwrap();
+    let from_cell = cell.open(BASE, channel).unwrap().poll_frame().unwrap();
+    let from_base = base.open(CELL, channel).unwrap().poll_frame().unwrap();
+    for (links, peer, connection, frame) in [
+        (&mut base, CELL, at_base.connection, from_cell),
+        (&mut cell, BASE, at_cell.connection, from_base),
+    ] {
+        let link = links.get(peer, channel, Direction::Incoming).unwrap();
+        assert_eq!(link.on_frame(connection, frame), Ok(Arrival::Ready));
+    }
     let stranger = Node::new(NodeKind::Base, 3, 1);
-    let refused = cell.on_welcome(stranger, channel, &accepted.welcome);
+    let refused = cell.on_welcome(stranger, channel, &at_base.welcome);
     assert_eq!(refused, Err(WelcomeRefusal::Over(stranger)));
 }
 

@@ -211,7 +211,7 @@ proptest! {
                     let peer = Resume { sending: generation, receiving, last_received: seq };
                     connection = end.on_connected(peer).unwrap_or(connection);
                 }
-                1 => drop(end.on_frame(connection, Frame { generation, seq, ack, payload: vec![1] })),
+                1 => drop(end.on_frame(connection, Frame { generation, seq, payload: vec![1] })),
                 2 => drop(end.on_ack(connection, ack)),
                 _ => {
                     drop(end.send(number(1), Class::Ordered));

@@ -42,6 +42,16 @@ impl ChannelId {
 #[serde(transparent)]
 pub struct Generation(pub u32);
 
+/// Who dialed: each process dials what it sends, so a pair that talks both ways has two links, and
+/// neither waits for the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Direction {
+    /// Dialed by this process: it sends, the peer acknowledges.
+    Outgoing,
+    /// Dialed by the peer: it sends, this process acknowledges.
+    Incoming,
+}
+
 /// One connection of a link, so that the end of an older one does not end the newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Connection(pub u64);
@@ -62,8 +72,6 @@ pub struct Frame<P> {
     pub generation: Generation,
     /// Position in the stream, from 1, without holes.
     pub seq: Seq,
-    /// Credit for the opposite direction.
-    pub ack: Ack,
     /// The content.
     pub payload: P,
 }
