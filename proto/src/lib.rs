@@ -1,6 +1,8 @@
 //! The wire: generated protobuf types and services by plane, and the conversion between them and
 //! the domain's own messages. The only room that knows both.
 
+pub mod convert;
+
 /// Generated: the link plane.
 #[allow(missing_docs, clippy::all)]
 pub mod link {

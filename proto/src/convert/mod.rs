@@ -1,0 +1,15 @@
+//! Between the wire's types and the domain's. Decoding refuses what it does not know, names the
+//! field, and never panics; encoding cannot fail.
+//!
+//! Consecutive steps, and consecutive acknowledgements, of a bundle are packed into one item.
+
+mod base_base;
+mod base_cell;
+mod bundle;
+mod cell_base;
+mod cell_cell;
+mod common;
+
+pub use bundle::{bundle_from_wire, bundle_to_wire};
+pub use cell_cell::{offload_from_wire, offload_to_wire};
+pub use common::{BadMessage, node_from_wire, node_to_wire};
