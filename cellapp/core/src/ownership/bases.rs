@@ -121,9 +121,9 @@ impl Bases {
     }
 
     /// Drops the link to a life that is over. Its slots belong to nobody until they are assigned.
-    pub fn drop_link(&mut self, base: Node) {
-        let Ok(at) = self.position(base) else { return };
-        self.links.remove(at);
+    pub fn drop_link(&mut self, base: Node) -> Option<BaseLink> {
+        let at = self.position(base).ok()?;
+        let link = self.links.remove(at);
         for slot in &mut self.slots {
             *slot = match *slot {
                 Some(other) if usize::from(other) == at => None,
@@ -131,6 +131,7 @@ impl Bases {
                 None => None,
             };
         }
+        Some(link)
     }
 
     /// The base life that keeps a slot.

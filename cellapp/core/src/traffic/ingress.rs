@@ -69,7 +69,10 @@ fn follow_bases(cell: &mut Cell) {
     let over: Vec<Node> =
         cell.bases.links().map(|link| link.base).filter(|base| !lives.contains(base)).collect();
     for base in over {
-        cell.bases.drop_link(base);
+        let link = cell.bases.drop_link(base);
+        if let Some(durable) = link.filter(|link| link.open).map(|link| link.durable) {
+            cell.event(Event::WindowClosed { base, durable });
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct FakeBase {
     pub views: Vec<View>,
     pub accepting: BTreeMap<Node, bool>,
     pub prepares: usize,
+    /// The newest command of each session whose outcome is in an image.
+    pub answered: BTreeMap<SessionId, u64>,
 }
 
 impl FakeBase {
@@ -73,6 +75,7 @@ impl FakeBase {
             views: Vec::new(),
             accepting: BTreeMap::new(),
             prepares: 0,
+            answered: BTreeMap::new(),
         }
     }
 
@@ -83,6 +86,11 @@ impl FakeBase {
     /// Says something to a process with the next bundle.
     pub fn say(&mut self, to: Node, what: BaseToCell) {
         self.out.entry(to).or_default().push(what);
+    }
+
+    /// What was to leave with the next bundle does not.
+    pub fn lose_what_was_said(&mut self) {
+        self.out.clear();
     }
 
     /// Creates the n-th entity and grants it to a cell.
@@ -267,6 +275,11 @@ impl FakeBase {
 
     fn close(&mut self, step: &Step) {
         let StepBody::Delta(changes) = &step.body else { return };
+        for change in changes {
+            if let Change::Command(session, n, _) = change {
+                self.answered.insert(*session, *n);
+            }
+        }
         self.open.retain(|what| {
             !changes.iter().any(|change| match (what, change) {
                 (BaseToCell::Command(c), Change::Command(session, n, _)) => {

@@ -8,7 +8,9 @@ use marchland_cellapp_core::io::{CellConfig, CellInput, CellOrder, CellOutput};
 use marchland_common::cluster::{MapChange, Member, MemberState, SlotOwner};
 use marchland_common::journal::Event;
 use marchland_common::msg::{BaseToCell, Command, Frame, HandoffOrder};
-use marchland_common::order::{CellId, EntityId, Node, SessionId, SlotId, SpaceId, Term, Tick};
+use marchland_common::order::{
+    CellId, EntityId, Node, NodeKind, SessionId, SlotId, SpaceId, Term, Tick,
+};
 use marchland_common::world::{Axis, Layout, Pos, Rect, Tree};
 use std::collections::BTreeMap;
 
@@ -191,10 +193,25 @@ impl Cluster {
         let n = self.next_n.entry(session).or_default();
         *n += 1;
         let (n, args) = (*n, Bytes::copy_from_slice(args));
-        let acknowledged = n.saturating_sub(1);
+        let acknowledged = self.base.answered.get(&session).copied().unwrap_or(0);
         let command = Command { entity: id, session, n, method, args, deadline, acknowledged };
         self.base.deliver(BaseToCell::Command(command));
         n
+    }
+
+    /// The base dies and comes back with these records and nothing else.
+    pub fn restart_base(&mut self, records: BTreeMap<EntityId, super::base::Record>) {
+        let life = self.base.life;
+        self.wire.remove(&life);
+        for frames in self.wire.values_mut() {
+            frames.retain(|frame| frame.from != life);
+        }
+        self.base = FakeBase::new();
+        self.base.life = Node::new(NodeKind::Base, 1, life.incarnation.0 + 1);
+        self.base.records = records;
+        for node in self.cells.keys() {
+            self.base.say(*node, BaseToCell::Resync);
+        }
     }
 
     /// An operator's order.
