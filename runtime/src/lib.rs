@@ -1,1 +1,4 @@
-//! Placeholder while the room is being built.
+//! What every process of Marchland shares around its core.
+
+pub mod coord;
+pub mod standin_server;

@@ -1,0 +1,126 @@
+//! One client is cut off, the server is not.
+
+use crate::registration::{info, join, until_state};
+use crate::support::{Arm, Mode, Proxy, eventually};
+use crate::watcher::{delete, follow, follow_until_equal, put, spawn};
+use marchland_runtime::coord::{
+    CoordClient, CoordError, CoordOptions, Entries, RegState, RegisterOptions, Txn, register,
+};
+use std::time::{Duration, Instant};
+
+crate::cases![
+    changes_and_a_compaction_while_a_watcher_is_cut_off_are_seen_exactly_once,
+    a_watch_that_falls_silent_is_given_up_and_shows_its_age,
+    a_member_that_is_cut_off_doubts_its_lease_and_recovers_without_a_new_life,
+    no_call_waits_longer_than_its_deadline,
+    leaving_while_cut_off_ends_in_time_and_says_so,
+    an_address_where_nobody_is_fails_with_its_name,
+];
+
+async fn changes_and_a_compaction_while_a_watcher_is_cut_off_are_seen_exactly_once(arm: Arm) {
+    let server = arm.own_server().await;
+    let proxy = Proxy::start(server.endpoint()).await;
+    let (direct, cut) =
+        (arm.client_of(&server.endpoint(), "c").await, arm.client_of(&proxy.endpoint(), "c").await);
+    put(&direct, 1, "before").await;
+    let (mut watcher, mut state) = (spawn(&cut), Entries::new());
+    follow(&mut state, watcher.changed().await.unwrap().diff);
+    for mode in [Mode::Stall, Mode::Refuse] {
+        proxy.set(mode);
+        for i in 0..100u32 {
+            put(&direct, i % 11, &format!("{mode:?} {i}")).await;
+        }
+        delete(&direct, 3).await;
+        let now = direct.list(&direct.keys().spaces()).await.unwrap().revision;
+        server.raw().await.compact(now, None).await.unwrap();
+        eventually("the watcher gives the stream up", || async {
+            watcher.age().filter(|age| *age > Duration::from_secs(3))
+        })
+        .await;
+        proxy.set(Mode::Pass);
+        follow_until_equal(&direct, &mut watcher, &mut state).await;
+    }
+    assert_eq!(watcher.stats().regressions, 0);
+}
+
+async fn a_watch_that_falls_silent_is_given_up_and_shows_its_age(arm: Arm) {
+    let proxy = Proxy::start(arm.server().endpoint()).await;
+    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
+    let mut watcher = spawn(&client);
+    watcher.changed().await.unwrap();
+    proxy.set(Mode::Stall);
+    eventually("the age grows and the stream is given up", || async {
+        let given_up = !watcher.stats().relists.is_empty();
+        (given_up && watcher.age() > Some(Duration::from_secs(2))).then_some(())
+    })
+    .await;
+    proxy.set(Mode::Pass);
+    eventually("it is young again", || async {
+        watcher.age().filter(|age| *age < Duration::from_secs(2))
+    })
+    .await;
+}
+
+async fn a_member_that_is_cut_off_doubts_its_lease_and_recovers_without_a_new_life(arm: Arm) {
+    let (proxy, cluster) = (Proxy::start(arm.server().endpoint()).await, arm.unique());
+    let cut = arm.client_of(&proxy.endpoint(), &cluster).await;
+    let direct = arm.client_of(&arm.server().endpoint(), &cluster).await;
+    let options = RegisterOptions { ttl: Duration::from_secs(2), ..RegisterOptions::default() };
+    let registration = register(&cut, info("cell-1"), options).await.unwrap();
+    let (node, key) = (registration.node(), direct.keys().member(registration.name()));
+    proxy.set(Mode::Stall);
+    until_state(&registration, |s| matches!(s, RegState::Unproven { .. })).await;
+    eventually("the lease runs out", || async {
+        direct.get(&key).await.unwrap().is_none().then_some(())
+    })
+    .await;
+    // Cut off for longer than the lease: still only doubt, no matter how long.
+    assert!(matches!(*registration.state().borrow(), RegState::Unproven { .. }));
+    assert!(!registration.proof().holds(tokio::time::Instant::now()));
+    proxy.set(Mode::Pass);
+    let back = crate::registration::until_back(&direct, "cell-1", 0).await;
+    assert_eq!(back.node(), node);
+    until_state(&registration, |s| *s == RegState::Registered).await;
+}
+
+async fn no_call_waits_longer_than_its_deadline(arm: Arm) {
+    let proxy = Proxy::start(arm.server().endpoint()).await;
+    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
+    proxy.set(Mode::Stall);
+    let root = client.keys().root().to_owned();
+    let calls = async {
+        assert!(matches!(client.get("k").await, Err(CoordError::Get { .. })));
+        assert!(matches!(client.list(&root).await, Err(CoordError::List { .. })));
+        let txn = client.txn(Txn::new().put("k", "v")).await;
+        assert!(txn.is_err_and(|e| e.is_transient()));
+        assert!(matches!(client.grant(Duration::from_secs(5)).await, Err(CoordError::Grant(_))));
+        assert!(matches!(client.revoke(1).await, Err(CoordError::Revoke(_))));
+    };
+    // Five calls of two seconds each; without deadlines they would wait for ever.
+    tokio::time::timeout(Duration::from_secs(40), calls).await.unwrap();
+}
+
+async fn leaving_while_cut_off_ends_in_time_and_says_so(arm: Arm) {
+    let proxy = Proxy::start(arm.server().endpoint()).await;
+    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
+    let registration = join(&client, "cell-1").await;
+    proxy.set(Mode::Stall);
+    let leaving = registration.close(Duration::from_secs(1));
+    let unclean = tokio::time::timeout(Duration::from_secs(20), leaving).await.unwrap();
+    assert!(matches!(unclean, Err(CoordError::Revoke(_))));
+}
+
+async fn an_address_where_nobody_is_fails_with_its_name(arm: Arm) {
+    let proxy = Proxy::start(arm.server().endpoint()).await;
+    let endpoint = proxy.endpoint();
+    proxy.set(Mode::Refuse);
+    let options =
+        CoordOptions { connect_timeout: Duration::from_secs(1), ..CoordOptions::new("frontier") };
+    let started = Instant::now();
+    let refused = CoordClient::connect(&[&endpoint], options.clone()).await.err().unwrap();
+    assert!(refused.to_string().contains(&endpoint), "{refused}");
+    let bad = CoordOptions { cluster: "no/good".to_owned(), ..options };
+    let refused = CoordClient::connect(&[&endpoint], bad).await.err().unwrap();
+    assert!(refused.to_string().contains("no/good"), "{refused}");
+    assert!(started.elapsed() < Duration::from_secs(40));
+}
