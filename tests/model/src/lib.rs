@@ -1,1 +1,23 @@
-//! Placeholder while the room is being built.
+//! Models of the protocols that decide who may change an entity, checked by exhaustion.
+//!
+//! Each model is a small state machine with everything that can go wrong in it as one more
+//! action. A checker visits every reachable state within stated bounds; there are no schedules
+//! that it happens not to try. What the models leave out (ghosts, digests, several entities on a
+//! base, timing) belongs to the simulator.
+//!
+//! - [`ownership`]: one entity, its base, cellapps that crash, are falsely declared dead, hand
+//!   over, and are granted the entity.
+//! - [`window`]: how far a cellapp may run ahead of a base, in ticks, and that a copy whose
+//!   ownership is over stops.
+//! - [`transfer`]: value that moves between two entities on two bases.
+//!
+//! `README.md` in this directory says what was measured and what the models taught.
+
+pub mod check;
+pub mod explore;
+pub mod fate;
+pub mod lineage;
+pub mod ownership;
+pub mod runs;
+pub mod transfer;
+pub mod window;

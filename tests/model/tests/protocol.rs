@@ -1,0 +1,96 @@
+//! The protocol as it is: nothing is violated, everything worth seeing is seen, nothing gets stuck.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use marchland_model::check::{Until, check};
+use marchland_model::explore::{Converges, convergence, views};
+use marchland_model::ownership::{Budget, Cluster, Ownership, Params};
+use marchland_model::runs::{self, Run};
+use stateright::Model;
+
+const STATES_MAX: usize = 1_000_000;
+
+fn holds_in<M>(runs: Vec<Run<M>>)
+where
+    M: Model + Clone + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+{
+    for (name, model) in runs {
+        let outcome = check(model, 1, Until::Exhausted);
+        println!("{name} | {outcome}");
+        assert!(outcome.complete, "{name}: not explored to the end");
+        assert!(outcome.violations.is_empty(), "{name}: {:#?}", outcome.violations);
+        assert!(outcome.unseen.is_empty(), "{name}: never {:?}", outcome.unseen);
+    }
+}
+
+fn settles_in<M>(runs: Vec<Run<M>>)
+where
+    M: Converges,
+    M::State: Clone + Debug + Eq + Hash,
+{
+    for (name, model) in runs {
+        let found = convergence(&model, STATES_MAX).unwrap();
+        println!("{name} | {} states, {} settled", found.states, found.settled);
+        assert!(found.settled > 0, "{name}: nothing settles at all");
+        assert_eq!(found.stuck, 0, "{name}: {:#?}", found.first_stuck);
+    }
+}
+
+#[test]
+fn ownership_keeps_every_promise_within_the_short_bounds() {
+    holds_in(runs::ownership_short());
+}
+
+#[test]
+fn from_every_state_ownership_can_settle_without_a_further_fault() {
+    settles_in(runs::ownership_short());
+}
+
+#[test]
+fn the_window_stops_every_stale_copy_and_lets_an_idle_owner_run() {
+    holds_in(runs::window_short());
+}
+
+#[test]
+fn value_is_conserved_and_delivered_in_order_within_the_short_bounds() {
+    holds_in(runs::transfer_short());
+}
+
+#[test]
+fn from_every_state_all_value_can_arrive_or_come_back() {
+    settles_in(runs::transfer_short());
+}
+
+/// Everything but the network, and what the properties remember for the sake of messages on it.
+fn without_network(state: &Cluster) -> Cluster {
+    let mut seen = state.clone();
+    seen.net.clear();
+    seen.history.active = Default::default();
+    seen.history.refused = 0;
+    for real in seen.cells.iter_mut().filter_map(|cell| cell.real.as_mut()) {
+        real.held &= !real.lineage.commands_after(0);
+    }
+    seen
+}
+
+#[test]
+fn forgetting_dead_messages_loses_no_reachable_state() {
+    let (small, budget) = (Params::small(), Params::small().budget);
+    let commands = Params { commands: 0, late_commands: 1, expiry: true, ..small.clone() };
+    for params in [
+        Params { budget: Budget { crashes: 0, ..budget }, ..small.clone() },
+        Params { budget: Budget { verdicts: 0, ..budget }, ..small.clone() },
+        Params { budget: Budget { crashes: 0, refusals: 1, ..budget }, ..small },
+        Params { budget: Budget { crashes: 0, restarts: 1, ..budget }, ..commands },
+    ] {
+        let kept = Ownership { params: Params { forget: false, ..params.clone() } };
+        let kept = views(&kept, STATES_MAX, without_network);
+        let forgotten = views(&Ownership { params }, STATES_MAX, without_network);
+        println!("{} states apart from the network", kept.len());
+        assert!(kept == forgotten);
+    }
+}
