@@ -1,0 +1,164 @@
+//! Clients: sessions, their commands and answers, and what they see.
+//!
+//! A stream is what one client is told, in one order: first a welcome, then whatever is freed for
+//! it. A session outlives its stream for a while, and a restart of the base.
+
+mod answers;
+mod commands;
+mod login;
+mod views;
+
+pub use login::account_slot;
+
+use crate::core::BaseCore;
+use crate::io::ClientEvent;
+use crate::log::SessionRow;
+use bytes::Bytes;
+use marchland_common::order::{EntityId, Epoch, Seq, SessionId};
+use marchland_common::world::CommandOutcome;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Ticks that a session stays without a stream.
+pub const SESSION_LINGER: u64 = 1_200;
+
+/// Commands of a session that may be without an acknowledged answer; the next one is told busy.
+pub const UNACKNOWLEDGED_MAX: u64 = 64;
+
+/// Answers that are kept for a client that acknowledges none. Beyond, its stream ends: it sends
+/// and does not listen.
+pub const ANSWERS_MAX: usize = 256;
+
+/// One answer to a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answered {
+    /// How it ended.
+    pub outcome: CommandOutcome,
+    /// The step that holds it; none where no owner saw the command.
+    pub confirmed: Option<(Epoch, Seq)>,
+}
+
+/// The volatile part of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// The entity that it plays.
+    pub entity: EntityId,
+    /// How far it sees, in millimetres.
+    pub radius: i32,
+    /// Whether the welcome has left and the client is there.
+    pub open: bool,
+    /// Since when it is without a client.
+    pub gone: Option<u64>,
+    /// The newest command that was taken in.
+    pub last_n: u64,
+    /// The newest answer that the client has acknowledged, with all before it.
+    pub acked: u64,
+    /// The newest answer that this stream was told, with all before it.
+    pub told: u64,
+    /// The newest command that was answered here alone.
+    pub alone: u64,
+    /// Whether the session began in an earlier life of this base, which may have sent any command
+    /// to an owner.
+    pub recovered: bool,
+    /// Answers that are not acknowledged.
+    pub answers: BTreeMap<u64, Answered>,
+    /// The newest input that was not passed on.
+    pub input: Option<Bytes>,
+    /// The highest epoch that its client saw something of.
+    pub view_epoch: Epoch,
+}
+
+impl Stream {
+    /// The stream of a new session.
+    #[must_use]
+    pub const fn new(entity: EntityId, radius: i32) -> Self {
+        Self {
+            entity,
+            radius,
+            open: false,
+            gone: None,
+            last_n: 0,
+            acked: 0,
+            told: 0,
+            alone: 0,
+            recovered: false,
+            answers: BTreeMap::new(),
+            input: None,
+            view_epoch: Epoch::NONE,
+        }
+    }
+}
+
+impl BaseCore {
+    pub(crate) fn on_client(&mut self, event: ClientEvent) {
+        match event {
+            ClientEvent::Login { request, account, kind, place, radius } => {
+                self.on_login(request, account, kind, place, radius);
+            }
+            ClientEvent::Resume { request, session, secret, acknowledged, radius } => {
+                self.on_resume(request, session, secret, (acknowledged, radius));
+            }
+            ClientEvent::Gone { session } => self.on_gone(session),
+            ClientEvent::Logout { session } => self.on_logout(session),
+            ClientEvent::Command { session, n, entity, method, args, ttl, acknowledged } => {
+                self.on_acknowledge(session, acknowledged);
+                self.on_command(session, n, entity, (method, args, ttl));
+            }
+            ClientEvent::Input { session, payload } => self.on_input(session, payload),
+            ClientEvent::Acknowledge { session, n } => {
+                self.on_acknowledge(session, n);
+                if let Some(entity) = self.streams.get(&session).map(|s| s.entity) {
+                    self.push(entity);
+                }
+            }
+        }
+    }
+
+    /// The sessions of an entity, with the radius that each sees now. A session whose client is
+    /// away sees nobody.
+    pub(crate) fn attached(&self, entity: EntityId) -> Vec<(SessionId, i32)> {
+        let mut out = Vec::new();
+        if let Some(session) = self.session_of(entity)
+            && let Some(stream) = self.streams.get(&session)
+            && self.is_announced(session)
+        {
+            out.push((session, if stream.gone.is_some() { 0 } else { stream.radius }));
+        }
+        out
+    }
+
+    /// Whether an owner misses a session that it must know.
+    pub(crate) fn is_unattached(&self, entity: EntityId) -> bool {
+        let Some(lineage) = self.store.entities.get(&entity) else { return false };
+        let rows = lineage.state.commands.rows();
+        self.attached(entity).iter().any(|(s, _)| !rows.iter().any(|row| row.session == *s))
+    }
+
+    /// After a restart: sessions without a client, with the answers that the images hold.
+    pub(crate) fn recover_streams(&mut self) {
+        for (session, SessionRow { entity, radius, .. }) in &self.store.sessions {
+            let mut stream = Stream::new(*entity, *radius);
+            stream.gone = Some(self.ran);
+            stream.recovered = true;
+            if let Some(lineage) = self.store.entities.get(entity) {
+                let rows = lineage.state.commands.rows();
+                let at = (lineage.epoch, lineage.seq);
+                for row in rows.iter().filter(|row| row.session == *session) {
+                    stream.last_n = row.high;
+                    stream.answers = row
+                        .answers
+                        .iter()
+                        .map(|(n, outcome)| {
+                            let outcome = outcome.clone();
+                            (*n, Answered { outcome, confirmed: Some(at) })
+                        })
+                        .collect();
+                    let first = row.answers.first().map_or(row.high, |(n, _)| n - 1);
+                    (stream.told, stream.acked) = (first, first);
+                }
+            }
+            self.playing.insert(*entity, *session);
+            self.streams.insert(*session, stream);
+        }
+    }
+}

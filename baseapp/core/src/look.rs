@@ -1,0 +1,125 @@
+//! Looking at a core without changing it, and taking it somewhere else: briefs for operators,
+//! counts, digests, snapshots and checkpoints.
+
+use crate::core::BaseCore;
+use crate::io::{BaseStats, EntityBrief};
+use crate::log::{LogRecord, Part};
+use crate::messages::Post;
+use marchland_common::digest::digest_of;
+use marchland_common::order::{EntityId, Lsn};
+use marchland_common::world::{Kinds, Lasting};
+use std::sync::Arc;
+
+/// Why a snapshot is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are no snapshot of a base: {0}")]
+pub struct BadSnapshot(String);
+
+impl BaseCore {
+    /// One entity; none if it has no record here or ended.
+    #[must_use]
+    pub fn brief(&self, entity: EntityId) -> Option<EntityBrief> {
+        let lineage = self.store.entities.get(&entity).filter(|l| !l.state.destroyed)?;
+        let state = &lineage.state;
+        let defs = self.kinds.get(state.kind).map_or(&[][..], |kind| &kind.props[..]);
+        let durable = defs.iter().zip(&state.props).enumerate();
+        Some(EntityBrief {
+            entity,
+            kind: state.kind,
+            place: state.place,
+            owner: lineage.owner,
+            epoch: lineage.epoch,
+            seq: lineage.seq,
+            pinned: state.pin.map(|pin| pin.until).filter(|until| *until > self.tick),
+            durable: durable
+                .filter(|(_, (def, _))| def.lasting == Lasting::Durable)
+                .map(|(index, (_, value))| (index as u8, value.clone()))
+                .collect(),
+        })
+    }
+
+    /// The first `limit` entities, by id.
+    #[must_use]
+    pub fn briefs(&self, limit: usize) -> Vec<EntityBrief> {
+        self.store.entities.keys().filter_map(|id| self.brief(*id)).take(limit).collect()
+    }
+
+    /// The newest record written.
+    #[must_use]
+    pub const fn last_lsn(&self) -> Lsn {
+        self.gate.last
+    }
+
+    /// The digest of everything that decides what this core does next.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        digest_of(self)
+    }
+
+    /// The whole core as bytes; the kinds are not in it.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("derived serializers of plain values do not fail")
+    }
+
+    /// A core from its snapshot: it goes on as the original would.
+    ///
+    /// # Errors
+    /// [`BadSnapshot`] when the bytes are not a snapshot of this version.
+    pub fn restore(bytes: &[u8], kinds: Arc<Kinds>) -> Result<Self, BadSnapshot> {
+        let mut core: Self =
+            postcard::from_bytes(bytes).map_err(|bad| BadSnapshot(bad.to_string()))?;
+        core.kinds = kinds;
+        Ok(core)
+    }
+
+    /// Everything durable as records that stand for the whole log up to [`BaseCore::last_lsn`]:
+    /// read back alone, they are the same state. It includes what is written and not yet durable,
+    /// so whoever keeps it instead of the log makes it durable first.
+    pub fn checkpoint(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let begin = std::iter::once(LogRecord::Image(self.gate.last));
+        let parts = self.store.parts().map(|part: Part| LogRecord::Part(Box::new(part)));
+        let count = self.store.part_count() as u64;
+        let end = std::iter::once(LogRecord::ImageEnd(count));
+        begin.chain(parts).chain(end).map(|record| record.encode())
+    }
+
+    /// Takes up what an earlier life left: who waits for a first step, which messages are open,
+    /// which sessions may come back.
+    pub(crate) fn recover(&mut self) {
+        let mut retries = Vec::new();
+        for (entity, lineage) in &self.store.entities {
+            if !lineage.reported && !lineage.state.destroyed {
+                self.granting.insert(*entity);
+            }
+            let outbox = &lineage.state.outbox;
+            if !outbox.open.is_empty() {
+                let post = Post { released: outbox.last, ..Post::default() };
+                self.posts.insert(*entity, post);
+            }
+            if !outbox.open.is_empty() || !lineage.state.inbox.rows().is_empty() {
+                retries.push(*entity);
+            }
+        }
+        for entity in retries {
+            self.schedule(entity);
+        }
+        self.recover_spawns();
+        self.recover_streams();
+    }
+
+    pub(crate) fn stats(&self) -> BaseStats {
+        let open = |id: &EntityId| {
+            self.store.entities.get(id).map_or(0, |lineage| lineage.state.outbox.open.len())
+        };
+        BaseStats {
+            entities: self.store.entities.len(),
+            sessions: self.streams.len(),
+            in_handoff: self.granting.len(),
+            commands: self.queues.values().map(|queue| queue.commands.len()).sum(),
+            inbox: self.queues.values().map(|queue| queue.inbox.len()).sum(),
+            outbox: self.posts.keys().map(open).sum(),
+            lsn: (self.gate.last, self.gate.durable),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Arbitration: whose word about an entity counts, and how that changes.
+
+mod fences;
+mod grants;
+mod handoff;
+mod restore;
+mod steps;
