@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 pub struct Cluster {
     pub tick: Tick,
     pub cells: BTreeMap<Node, CellCore>,
+    /// Cores that get the same inputs and must do the same.
+    pub shadows: BTreeMap<Node, CellCore>,
     pub base: FakeBase,
     /// What is under way to each process.
     wire: BTreeMap<Node, Vec<Frame>>,
@@ -66,6 +68,7 @@ impl Cluster {
         let mut cluster = Self {
             tick: Tick(100),
             cells: cores.collect(),
+            shadows: BTreeMap::new(),
             base: FakeBase::new(),
             wire: BTreeMap::new(),
             inputs: BTreeMap::new(),
@@ -104,6 +107,14 @@ impl Cluster {
         self.inputs.entry(node).or_insert_with(|| CellInput::empty(Tick(0)))
     }
 
+    /// Writes every core down, reads it back, and has the copies run along.
+    pub fn shadow(&mut self) {
+        for (node, core) in &self.cells {
+            let copy = CellCore::restore(&core.snapshot(), world()).unwrap();
+            self.shadows.insert(*node, copy);
+        }
+    }
+
     /// Puts a bundle on the wire.
     pub fn inject(&mut self, to: Node, frame: Frame) {
         self.wire.entry(to).or_default().push(frame);
@@ -121,7 +132,15 @@ impl Cluster {
             input.tick = self.tick;
             input.frames = self.wire.remove(node).unwrap_or_default();
             input.frames.sort_by_key(|frame| (frame.from, frame.bundle.n));
+            let shadow = self.shadows.get_mut(node).map(|shadow| {
+                let output = shadow.tick(input.clone());
+                (output, shadow.digest())
+            });
             let output = core.tick(input);
+            if let Some(shadow) = shadow {
+                assert_eq!(shadow.1, core.digest(), "digest of {node} at {}", self.tick);
+                assert_eq!(shadow.0, output, "output of {node} at {}", self.tick);
+            }
             flushed.extend(output.bundles.iter().cloned().map(|out| (*node, out)));
             self.outputs.push((*node, self.tick, output));
         }
