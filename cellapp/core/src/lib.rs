@@ -8,8 +8,12 @@ pub mod behaviour;
 pub mod cell;
 mod effects;
 pub mod entities;
+pub mod ghosts;
+pub mod interest;
 pub mod io;
 mod ownership;
+pub mod signals;
 mod traffic;
+pub mod witness;
 
 pub use cell::CellCore;

@@ -1,0 +1,431 @@
+//! The real's side: which processes hold ghosts of it, and what they are told.
+//!
+//! Invariants: at the end of a tick each host of a real has been told exactly the look that the
+//! table of looks has for it, or a whole ghost is due to it; a host has one number per real, and a
+//! number names one real; between a real's freeze and its thaw or end nothing is said about it.
+//!
+//! ```text
+//!                  near                    told whole
+//!   not a host ----------> host, whole due ----------> host, told by deltas
+//!       ^                         ^                         |    |
+//!       |                         +--- asked for it, jumped-+    |
+//!       +---------- out of reach and lived long enough ----------+
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use super::indexes::Indexes;
+use super::{GhostOut, Reach};
+use crate::interest::{Advanced, Looks, Shown, ghosted_props, inside, pose_of};
+use indexmap::IndexMap;
+use marchland_codec_core::PoseChange;
+use marchland_common::journal::{Event, Refused};
+use marchland_common::msg::CellToCell;
+use marchland_common::order::{EntityId, Epoch, Node, Seq, SpaceId, Tick};
+use marchland_common::world::{KindDef, Place, Pos, Value};
+use rustc_hash::FxBuildHasher;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where ghosts are made and for how long they stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GhostRange {
+    /// From how far a cell gets a ghost, in millimetres.
+    pub distance: i32,
+    /// How much farther the ghost stays, in millimetres.
+    pub margin: i32,
+    /// How many ticks it stays at least.
+    pub min_life: u64,
+}
+
+/// A real that begins here.
+#[derive(Clone, Copy, Debug)]
+pub struct NewReal<'a> {
+    /// Who.
+    pub entity: EntityId,
+    /// The epoch that begins.
+    pub epoch: Epoch,
+    /// Its kind.
+    pub kind: &'a KindDef,
+    /// Where it is.
+    pub place: Place,
+    /// Its property values, by the kind's index.
+    pub props: &'a [Value],
+}
+
+/// Where a new real comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Beginning<'a> {
+    /// It was born.
+    Birth,
+    /// It goes on from its base's image: what ghosts and clients saw last may be taken back.
+    Restore,
+    /// It goes on from an offload.
+    Handoff {
+        /// The owner before.
+        from: Node,
+        /// The ghost sequence of the offloaded state.
+        ghost_seq: Seq,
+        /// Since which epoch the ghosts' lineage is unbroken.
+        ghost_since: Epoch,
+        /// Who holds ghosts.
+        hosts: &'a [Node],
+    },
+}
+
+/// What of a real's ghosts travels in its offload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handed {
+    /// The ghost sequence that was reached.
+    pub ghost_seq: Seq,
+    /// Since which epoch the lineage is unbroken.
+    pub ghost_since: Epoch,
+    /// Who holds ghosts, by name and life.
+    pub hosts: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Host {
+    pub(super) node: Node,
+    pub(super) index: u32,
+    pub(super) since: Tick,
+    /// Whether a whole ghost is due.
+    pub(super) whole_due: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Haunt {
+    pub(super) epoch: Epoch,
+    pub(super) space: SpaceId,
+    pub(super) pos: Pos,
+    /// Where the hosts were found last, and how far from there they stay the same.
+    pub(super) checked: Pos,
+    pub(super) slack: i64,
+    pub(super) is_frozen: bool,
+    /// The round in which it was brought up to date last.
+    pub(super) round: u64,
+    /// By name and life.
+    pub(super) hosts: Vec<Host>,
+}
+
+/// The delta of one ghost, to be packed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Due {
+    pub(super) index: u32,
+    pub(super) entity: EntityId,
+    pub(super) pose: PoseChange,
+    pub(super) fields: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Link {
+    pub(super) indexes: Indexes,
+    /// Empty between two ticks.
+    #[serde(skip)]
+    pub(super) due: Vec<Due>,
+}
+
+/// The ghosts of all reals of this process. See the module for its invariants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Haunts {
+    pub(super) me: Node,
+    pub(super) range: GhostRange,
+    pub(super) reach: Reach,
+    /// Its own order is never used.
+    pub(super) haunts: IndexMap<EntityId, Haunt, FxBuildHasher>,
+    pub(super) links: BTreeMap<Node, Link>,
+    pub(super) round: u64,
+    /// Whose hosts have to be found again.
+    pub(super) unsettled: BTreeSet<EntityId>,
+    /// When a host may be given up that is out of reach already.
+    pub(super) expiries: BTreeSet<(Tick, EntityId)>,
+    /// Who owes somebody a whole ghost.
+    pub(super) wholes: BTreeSet<EntityId>,
+    /// Whose change goes out with this tick; empty between two ticks.
+    #[serde(skip)]
+    pub(super) changed: Vec<EntityId>,
+}
+
+impl Haunts {
+    /// No real yet.
+    #[must_use]
+    pub fn new(me: Node, range: GhostRange) -> Self {
+        Self {
+            me,
+            range,
+            reach: Reach::default(),
+            haunts: IndexMap::default(),
+            links: BTreeMap::new(),
+            round: 1,
+            unsettled: BTreeSet::new(),
+            expiries: BTreeSet::new(),
+            wholes: BTreeSet::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// Takes a new geometry: a layout or the membership changed. All hosts are found again.
+    pub fn set_reach(&mut self, reach: Reach) {
+        if self.reach != reach {
+            self.reach = reach;
+            self.unsettled.extend(self.haunts.keys().copied());
+        }
+    }
+
+    /// A real begins here: it is shown, and the hosts of its ghosts are told who owns it now.
+    ///
+    /// Call it in ingress, after [`super::Mirrors::take_over`], before the real is simulated: the
+    /// state must still be the one that was offloaded.
+    pub fn begin(
+        &mut self,
+        real: &NewReal<'_>,
+        from: Beginning<'_>,
+        now: Tick,
+        looks: &mut Looks,
+        out: &mut GhostOut,
+    ) {
+        let NewReal { entity, epoch, kind, place, props } = *real;
+        let (seq, since) = match from {
+            Beginning::Birth | Beginning::Restore => {
+                (looks.get(entity).map_or(Seq(1), |look| look.seq().next()), epoch)
+            }
+            Beginning::Handoff { ghost_seq, ghost_since, .. } => (ghost_seq, ghost_since),
+        };
+        looks.show(
+            entity,
+            Shown {
+                kind: kind.id,
+                space: place.space,
+                pose: pose_of(&place),
+                epoch,
+                seq,
+                since,
+                props: ghosted_props(kind, props),
+                is_real: true,
+            },
+        );
+        let haunt = Haunt {
+            epoch,
+            space: place.space,
+            pos: inside(place.pos),
+            checked: inside(place.pos),
+            slack: 0,
+            is_frozen: false,
+            round: 0,
+            hosts: Vec::new(),
+        };
+        let old = self.haunts.insert(entity, haunt);
+        assert!(old.is_none(), "a real ends before it begins again");
+        self.unsettled.insert(entity);
+        if let Beginning::Handoff { from, hosts, .. } = from {
+            self.adopt(entity, from, hosts, now, looks, out);
+        }
+    }
+
+    fn adopt(
+        &mut self,
+        entity: EntityId,
+        from: Node,
+        hosts: &[Node],
+        now: Tick,
+        looks: &Looks,
+        out: &mut GhostOut,
+    ) {
+        let Some(look) = looks.get(entity) else { return };
+        let (epoch, seq, digest) = (look.epoch(), look.seq(), look.digest());
+        let hosts: BTreeSet<Node> =
+            hosts.iter().copied().chain([from]).filter(|node| *node != self.me).collect();
+        for node in &hosts {
+            let index = self.links.entry(*node).or_default().indexes.give(entity);
+            self.haunts[&entity].hosts.push(Host {
+                node: *node,
+                index,
+                since: now,
+                whole_due: false,
+            });
+            out.send(*node, CellToCell::GhostAdopt { entity, epoch, seq, digest, index });
+        }
+        if !hosts.is_empty() {
+            out.events.push(Event::GhostFlushed { entity, epoch, seq, digest });
+        }
+    }
+
+    /// Brings a real that changed up to date. `dirty` says which properties may have changed, by
+    /// bit. Call it in SyncBuild, at most once a tick for each real that is not frozen.
+    pub fn touch(
+        &mut self,
+        entity: EntityId,
+        kind: &KindDef,
+        place: &Place,
+        (props, dirty): (&[Value], u32),
+        looks: &mut Looks,
+    ) {
+        let Some(haunt) = self.haunts.get_mut(&entity) else { return };
+        assert!(!haunt.is_frozen, "a frozen real does not change");
+        assert!(haunt.round != self.round, "a real is brought up to date once a tick");
+        haunt.round = self.round;
+        let told = dirty_props(kind, props, dirty);
+        let change = looks.advance(entity, place.space, pose_of(place), told, false);
+        (haunt.space, haunt.pos) = (place.space, inside(place.pos));
+        let moved_sq = haunt.checked.distance_sq(haunt.pos);
+        if change.jumped || moved_sq >= haunt.slack * haunt.slack {
+            self.unsettled.insert(entity);
+        }
+        if change.fields != 0 {
+            self.note_due(entity, change);
+        }
+    }
+
+    fn note_due(&mut self, entity: EntityId, change: Advanced) {
+        let haunt = &mut self.haunts[&entity];
+        let mut told = false;
+        for host in &mut haunt.hosts {
+            if change.jumped {
+                host.whole_due = true;
+                self.wholes.insert(entity);
+            } else if !host.whole_due {
+                let due =
+                    Due { index: host.index, entity, pose: change.pose, fields: change.fields };
+                self.links.entry(host.node).or_default().due.push(due);
+                told = true;
+            }
+        }
+        if told {
+            self.changed.push(entity);
+        }
+    }
+
+    /// Freezes a real for its handoff and returns what travels. Call it after the flush of its last
+    /// tick here. None if the real is not known.
+    pub fn freeze(&mut self, entity: EntityId, looks: &Looks) -> Option<Handed> {
+        let haunt = self.haunts.get_mut(&entity)?;
+        haunt.is_frozen = true;
+        let look = looks.get(entity)?;
+        let hosts = haunt.hosts.iter().map(|host| host.node).collect();
+        Some(Handed { ghost_seq: look.seq(), ghost_since: look.since(), hosts })
+    }
+
+    /// The handoff was called off: the real goes on.
+    pub fn thaw(&mut self, entity: EntityId) {
+        if let Some(haunt) = self.haunts.get_mut(&entity) {
+            haunt.is_frozen = false;
+            self.unsettled.insert(entity);
+        }
+    }
+
+    /// The entity ended with this owner: every ghost goes, and so does its look.
+    pub fn destroy(&mut self, entity: EntityId, looks: &mut Looks, out: &mut GhostOut) {
+        let gone = |_, epoch| CellToCell::GhostRemove { entity, epoch, destroyed: true };
+        if self.drop_haunt(entity, out, gone) {
+            looks.remove(entity);
+        }
+    }
+
+    /// The real ended here, but the entity goes on elsewhere: released, fenced or replaced. Hosts
+    /// keep their ghosts for the next owner. What becomes of the look is the caller's choice.
+    pub fn disown(&mut self, entity: EntityId, out: &mut GhostOut) {
+        let gone = |index, epoch| CellToCell::GhostDisown { entity, epoch, index };
+        self.drop_haunt(entity, out, gone);
+    }
+
+    fn drop_haunt(
+        &mut self,
+        entity: EntityId,
+        out: &mut GhostOut,
+        gone: impl Fn(u32, Epoch) -> CellToCell,
+    ) -> bool {
+        let Some(haunt) = self.haunts.swap_remove(&entity) else { return false };
+        for host in &haunt.hosts {
+            self.give_back(host);
+            out.send(host.node, gone(host.index, haunt.epoch));
+        }
+        self.unsettled.remove(&entity);
+        self.wholes.remove(&entity);
+        true
+    }
+
+    pub(super) fn give_back(&mut self, host: &Host) {
+        if let Some(link) = self.links.get_mut(&host.node) {
+            link.indexes.take_back(host.index);
+            if link.indexes.is_empty() && link.due.is_empty() {
+                self.links.remove(&host.node);
+            }
+        }
+    }
+
+    /// A host asks for a whole ghost. It gets one at the next flush, if it has a ghost of a real
+    /// that is owned here under that epoch.
+    pub fn need_snapshot(
+        &mut self,
+        from: Node,
+        entity: EntityId,
+        epoch: Epoch,
+        out: &mut GhostOut,
+    ) {
+        let haunt = self.haunts.get_mut(&entity).filter(|haunt| haunt.epoch == epoch);
+        match haunt.and_then(|haunt| haunt.hosts.iter_mut().find(|host| host.node == from)) {
+            Some(host) => {
+                host.whole_due = true;
+                self.wholes.insert(entity);
+            }
+            None => out.refuse(Refused::GhostStale, Some(from), Some(entity), 1),
+        }
+    }
+
+    /// A life is gone for ever: it holds no ghosts any more.
+    pub fn forget_host(&mut self, node: Node) {
+        let Some(link) = self.links.remove(&node) else { return };
+        for entity in link.indexes.entities() {
+            if let Some(haunt) = self.haunts.get_mut(&entity) {
+                haunt.hosts.retain(|host| host.node != node);
+                self.unsettled.insert(entity);
+            }
+        }
+    }
+
+    /// Messages to a life that goes on were lost: it gets all its ghosts anew.
+    pub fn restart_host(&mut self, node: Node) {
+        let Some(link) = self.links.get(&node) else { return };
+        for entity in link.indexes.entities() {
+            let hosts = self.haunts.get_mut(&entity).map(|haunt| haunt.hosts.iter_mut());
+            for host in hosts.into_iter().flatten().filter(|host| host.node == node) {
+                host.whole_due = true;
+                self.wholes.insert(entity);
+            }
+        }
+    }
+
+    /// How many reals there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.haunts.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.haunts.is_empty()
+    }
+
+    /// Who holds ghosts of a real, by name and life.
+    #[must_use]
+    pub fn hosts(&self, entity: EntityId) -> Vec<Node> {
+        let hosts = self.haunts.get(&entity).map(|haunt| haunt.hosts.iter());
+        hosts.into_iter().flatten().map(|host| host.node).collect()
+    }
+}
+
+/// The new values of the ghosted properties that may have changed.
+fn dirty_props<'a>(
+    kind: &'a KindDef,
+    props: &'a [Value],
+    dirty: u32,
+) -> impl Iterator<Item = (u8, Value)> + 'a {
+    let count = if dirty == 0 { 0 } else { props.len() };
+    (0_u8..)
+        .zip(kind.props.iter().zip(props))
+        .take(count)
+        .filter(move |(index, (def, _))| dirty >> index & 1 == 1 && def.scope.is_ghosted())
+        .map(|(index, (_, value))| (index, value.clone()))
+}
