@@ -23,6 +23,11 @@ pub enum Event {
     Deactivated { entity: EntityId, epoch: Epoch, seq: Seq, why: EndWhy },
     /// The owner made a step.
     Stepped { entity: EntityId, epoch: Epoch, seq: Seq, prev_digest: u64, digest: u64 },
+    /// From this tick on the owner is to hand the entity over: it stands past the margin outside
+    /// all own cells, somebody takes it, and nothing holds it here.
+    Strayed { entity: EntityId, epoch: Epoch },
+    /// That is over without a handoff: it stands inside again, is held, or nobody takes it.
+    Returned { entity: EntityId, epoch: Epoch },
     /// The entities of a base stand still: too much is not durable.
     WindowClosed { base: Node, durable: Option<Tick> },
     /// They run again.
@@ -73,8 +78,14 @@ pub enum Event {
     Entered { witness: EntityId, session: SessionId, entity: EntityId },
     /// It sees it no more.
     Left { witness: EntityId, session: SessionId, entity: EntityId },
+    /// The client forgets what it saw: its view begins anew with nobody in it.
+    ViewRestarted { witness: EntityId, session: SessionId },
 
     // At a baseapp.
+    /// This life goes on from the log of the one before it: the records up to this one were read
+    /// back and are durable; later ones of earlier lives never happened. The first event of a life
+    /// that found a log.
+    Recovered { lsn: Lsn },
     /// An entity was born.
     Created {
         entity: EntityId,

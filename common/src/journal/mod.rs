@@ -1,10 +1,12 @@
 //! What a process remembers of what happened: the records of its journal and their framing.
 
 mod event;
+mod file;
 pub mod frame;
 mod record;
 mod refusal;
 
 pub use event::*;
+pub use file::*;
 pub use record::*;
 pub use refusal::*;
