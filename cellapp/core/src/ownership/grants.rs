@@ -9,13 +9,14 @@ use crate::entities::Real;
 use crate::io::CellBug;
 use marchland_common::journal::{EndWhy, Event, Refused};
 use marchland_common::msg::{BaseToCell, CellToBase, Grant, GrantWhy, Offload};
-use marchland_common::order::{CommandDedup, EntityId, Epoch, Node};
+use marchland_common::order::{CommandDedup, EntityId, Epoch, Node, Seq};
 use marchland_common::world::{EntityState, KindDef, Outbox};
 
 /// Parks an offload of another cellapp.
 pub fn park(cell: &mut Cell, from: Node, offload: Offload) {
     let entity = offload.entity;
-    if !is_sound(cell, entity, &offload.state) {
+    let is_next = is_plausible(offload.epoch, offload.seq);
+    if !is_next || !is_sound(cell, entity, &offload.state) {
         cell.refuse(Refused::Malformed, from, entity);
         return;
     }
@@ -51,7 +52,7 @@ pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
         cell.refuse(Refused::NotAccepting, from, entity);
         return;
     }
-    if !is_sound(cell, entity, &grant.state) {
+    if !is_plausible(grant.epoch, grant.seq) || !is_sound(cell, entity, &grant.state) {
         cell.refuse(Refused::Malformed, from, entity);
         return;
     }
@@ -145,6 +146,10 @@ fn is_sound(cell: &Cell, entity: EntityId, state: &EntityState) -> bool {
 
 /// Numbers that count upwards stay below this in any run of this product.
 const NUMBER_MAX: u64 = 1 << 62;
+
+fn is_plausible(epoch: Epoch, seq: Seq) -> bool {
+    epoch.0 < NUMBER_MAX && seq.0 < NUMBER_MAX
+}
 
 fn fits_kind(state: &EntityState, kind: &KindDef) -> bool {
     let same = |(prop, value): (&marchland_common::world::PropDef, _)| {
