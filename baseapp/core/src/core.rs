@@ -122,6 +122,9 @@ impl BaseCore {
             kinds,
             store,
         };
+        if last > Lsn(0) {
+            core.event(Event::Recovered { lsn: last });
+        }
         core.recover();
         core
     }

@@ -90,7 +90,7 @@ impl BaseCore {
     }
 
     /// Who takes an entity over: the owner before, else the owner of the cell where it stands,
-    /// else any life with a cell of its space. Only who was heard lately; one that takes new
+    /// else some life with a cell of its space. Only who was heard lately; one that takes new
     /// entities before one that does not; the present owner only if there is nobody else.
     fn heir(&self, entity: EntityId) -> Option<Node> {
         let lineage = self.store.entities.get(&entity)?;
@@ -107,6 +107,11 @@ impl BaseCore {
         let here = layout.cell_at(place.pos).owner;
         let mut others: Vec<Node> = layout.cells().iter().filter_map(|c| c.owner).collect();
         others.sort();
+        others.dedup();
+        // Each entity and each attempt begins elsewhere, so that the lost life's entities spread
+        // and nobody who can take them is passed over for ever.
+        let turn = (entity.counter() + lineage.epoch.grant() / 2) as usize % others.len().max(1);
+        others.rotate_left(turn);
         let fit: Vec<Node> = here.into_iter().chain(others).filter(|n| is_fit(*n)).collect();
         let other = || fit.iter().filter(|n| **n != present);
         let accepting = other().find(|n| self.check_target(**n).is_ok());

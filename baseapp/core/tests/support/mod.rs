@@ -1,0 +1,363 @@
+//! A cluster of real base cores and scripted owners, stepped by hand: each test says who speaks,
+//! what gets lost and when a disk is done.
+#![allow(clippy::unwrap_used, dead_code)]
+
+mod owner;
+
+pub use owner::*;
+
+use marchland_baseapp_core::BaseCore;
+use marchland_baseapp_core::io::*;
+use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
+use marchland_common::cluster::{MapChange, Member, MemberState, SlotOwner};
+use marchland_common::journal::{Event, Refused};
+use marchland_common::msg::*;
+use marchland_common::order::*;
+use marchland_common::world::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub const SPACE: SpaceId = SpaceId(1);
+pub const HERO: KindId = KindId(1);
+pub const GOLD: u8 = 0;
+pub const NOTE: u8 = 1;
+pub const MOOD: u8 = 2;
+pub const POKE: u8 = 0;
+pub const HIDDEN: u8 = 1;
+
+pub fn kinds() -> Arc<Kinds> {
+    let prop = |name: &str, scope, lasting, default, conserved| PropDef {
+        name: name.to_owned(),
+        scope,
+        lasting,
+        default,
+        conserved,
+        detail_distance: None,
+    };
+    let method = |name: &str, exposed| MethodDef { name: name.to_owned(), exposed };
+    Arc::new(Kinds::new(vec![KindDef {
+        id: HERO,
+        name: "hero".to_owned(),
+        props: vec![
+            prop("gold", Scope::OwnClient, Lasting::Durable, Value::Int(100), true),
+            prop("note", Scope::AllClients, Lasting::Durable, Value::Bytes(Vec::new()), false),
+            prop("mood", Scope::AllClients, Lasting::Volatile, Value::Int(0), false),
+        ],
+        methods: vec![method("poke", true), method("hidden", false)],
+        has_base: true,
+    }]))
+}
+
+pub fn cell(number: u16) -> Node {
+    Node::new(NodeKind::Cell, number, 100 + u64::from(number))
+}
+
+pub fn base(number: u16) -> Node {
+    Node::new(NodeKind::Base, number, 10 + u64::from(number))
+}
+
+/// West of 0 belongs to the first cell, east of it to the second, and a strip in the far north to
+/// the third.
+pub fn layout(owners: [Node; 3]) -> Layout {
+    let leaf =
+        |n: u32| Box::new(Tree::Leaf { cell: CellId(n), owner: Some(owners[n as usize - 1]) });
+    Layout {
+        space: SPACE,
+        version: 1,
+        bounds: Rect::new(Pos::metres(-100, -100), Pos::metres(100, 100)),
+        tree: Tree::Split {
+            axis: Axis::Y,
+            at: 90 * METRE,
+            low: Box::new(Tree::Split { axis: Axis::X, at: 0, low: leaf(1), high: leaf(2) }),
+            high: leaf(3),
+        },
+    }
+}
+
+pub fn west() -> Place {
+    Place { space: SPACE, pos: Pos::metres(-10, 0), heading: 0 }
+}
+
+pub fn east() -> Place {
+    Place { space: SPACE, pos: Pos::metres(10, 0), heading: 0 }
+}
+
+/// One base with its log and everything it said.
+pub struct Base {
+    pub node: Node,
+    pub core: BaseCore,
+    pub config: BaseConfig,
+    pub log: Vec<Vec<u8>>,
+    pub durable: u64,
+    pub map: Vec<MapChange>,
+    pub frames: Vec<Frame>,
+    pub clients_in: Vec<ClientEvent>,
+    pub orders_in: Vec<BaseOrder>,
+    pub events: Vec<Event>,
+    pub clients: Vec<ToClient>,
+    pub answers: Vec<OrderAnswer>,
+    pub stats: BaseStats,
+    pub releases: u8,
+}
+
+/// Bases, owners and the bundles between them.
+pub struct Cluster {
+    pub kinds: Arc<Kinds>,
+    pub tick: u64,
+    pub bases: Vec<Base>,
+    pub owners: BTreeMap<Node, Owner>,
+    /// Everything any base sent, in order.
+    pub sent: Vec<(Node, Outgoing)>,
+    pub members: Vec<Member>,
+    pub slots: Vec<SlotOwner>,
+}
+
+impl Cluster {
+    pub fn new() -> Self {
+        Self::with(1, |_| {})
+    }
+
+    /// Some bases, slots dealt out among them, three cells, everybody heard.
+    pub fn with(bases: u16, adjust: impl Fn(&mut BaseConfig)) -> Self {
+        let kinds = kinds();
+        let slots: Vec<SlotOwner> = (0..=255u8)
+            .map(|slot| {
+                let number = u16::from(slot) % bases + 1;
+                SlotOwner { slot: SlotId(slot), base: base(number).name, term: Term(5) }
+            })
+            .collect();
+        let mut cluster = Self {
+            kinds,
+            tick: 1_000,
+            bases: Vec::new(),
+            owners: (1..=3).map(|n| (cell(n), Owner::new(cell(n)))).collect(),
+            sent: Vec::new(),
+            members: Vec::new(),
+            slots,
+        };
+        for n in 1..=bases {
+            let mut config = BaseConfig::new(base(n), 7, 50_000);
+            adjust(&mut config);
+            cluster.bases.push(Base::new(config, &cluster.kinds, Recovered::default()));
+        }
+        let lives = (1..=3).map(cell).chain((1..=bases).map(base));
+        cluster.members = lives.map(|node| Member { node, state: MemberState::Serving }).collect();
+        cluster.announce();
+        cluster.tick();
+        cluster
+    }
+
+    /// Tells every base what the store says.
+    pub fn announce(&mut self) {
+        let owners = [cell(1), cell(2), cell(3)];
+        for base in &mut self.bases {
+            base.map.push(MapChange::Members(self.members.clone()));
+            base.map.push(MapChange::Slots(self.slots.clone()));
+            base.map.push(MapChange::Layout(layout(owners)));
+        }
+    }
+
+    pub fn declare_dead(&mut self, node: Node) {
+        self.members.retain(|m| m.node != node);
+        for base in &mut self.bases {
+            base.map.push(MapChange::Members(self.members.clone()));
+            base.map.push(MapChange::Dead(vec![node.incarnation]));
+        }
+    }
+
+    /// One whole tick: owners speak, bases flush, disks sync, everything arrives.
+    pub fn tick(&mut self) {
+        self.flush();
+        self.sync();
+    }
+
+    pub fn ticks(&mut self, count: u64) {
+        (0..count).for_each(|_| self.tick());
+    }
+
+    /// Owners speak and bases flush; nothing becomes durable.
+    pub fn flush(&mut self) {
+        self.tick += 1;
+        let tick = Tick(self.tick);
+        let nodes: Vec<Node> = self.bases.iter().map(|b| b.node).collect();
+        for owner in self.owners.values_mut() {
+            for (at, node) in nodes.iter().enumerate() {
+                let slots = &self.slots;
+                let mine = |id: EntityId| slots[usize::from(id.slot().0)].base == node.name;
+                if let Some(frame) = owner.speak(tick, *node, mine) {
+                    self.bases[at].frames.push(frame);
+                }
+            }
+        }
+        for at in 0..self.bases.len() {
+            let output = self.bases[at].run(tick, Moment::Flush, None);
+            self.carry(at, output);
+        }
+    }
+
+    /// The disks are done: a Release moment at every base that wrote something.
+    pub fn sync(&mut self) {
+        (0..self.bases.len()).for_each(|at| self.sync_one(at));
+    }
+
+    pub fn sync_one(&mut self, at: usize) {
+        let last = self.bases[at].log.len() as u64;
+        self.sync_to(at, last);
+    }
+
+    /// The disk of one base is done up to a record.
+    pub fn sync_to(&mut self, at: usize, lsn: u64) {
+        if lsn <= self.bases[at].durable {
+            return;
+        }
+        self.bases[at].durable = lsn;
+        self.bases[at].releases = (self.bases[at].releases + 1).clamp(1, 3);
+        let moment = Moment::Release(self.bases[at].releases);
+        let output = self.bases[at].run(Tick(self.tick), moment, Some(Lsn(lsn)));
+        self.carry(at, output);
+    }
+
+    fn carry(&mut self, at: usize, output: BaseOutput) {
+        let from = self.bases[at].node;
+        for outgoing in output.bundles {
+            self.sent.push((from, outgoing.clone()));
+            if let Some(owner) = self.owners.get_mut(&outgoing.to) {
+                owner.hear(from, &outgoing.bundle, &self.kinds);
+            } else if let Some(base) = self.bases.iter_mut().find(|b| b.node == outgoing.to) {
+                base.frames.push(Frame { from, bundle: outgoing.bundle });
+            }
+        }
+    }
+
+    pub fn owner(&mut self, number: u16) -> &mut Owner {
+        self.owners.get_mut(&cell(number)).unwrap()
+    }
+
+    /// An entity in the west, granted and reported.
+    pub fn born(&mut self) -> EntityId {
+        self.born_at(0, west())
+    }
+
+    pub fn born_at(&mut self, at: usize, place: Place) -> EntityId {
+        let order = BaseOrder::Create {
+            request: self.tick,
+            kind: HERO,
+            place,
+            argument: b"hello".to_vec(),
+            props: Vec::new(),
+        };
+        self.bases[at].orders_in.push(order);
+        self.ticks(2);
+        let answer = self.bases[at].answers.pop();
+        let Some(OrderAnswer::Created { entity, .. }) = answer else {
+            panic!("not created: {answer:?}")
+        };
+        entity
+    }
+
+    /// Every message of a kind that any base sent since a mark, with its receiver.
+    pub fn said<T>(&self, since: usize, pick: impl Fn(&Msg) -> Option<T>) -> Vec<(Node, T)> {
+        let bundles = self.sent[since..].iter();
+        bundles
+            .flat_map(|(_, out)| out.bundle.msgs.iter().map(move |msg| (out.to, msg)))
+            .filter_map(|(to, msg)| pick(msg).map(|t| (to, t)))
+            .collect()
+    }
+
+    pub fn mark(&self) -> usize {
+        self.sent.len()
+    }
+}
+
+impl Base {
+    pub fn new(config: BaseConfig, kinds: &Arc<Kinds>, recovered: Recovered) -> Self {
+        let durable = recovered.last.0;
+        Self {
+            node: config.node,
+            core: BaseCore::new(config.clone(), kinds.clone(), recovered),
+            config,
+            log: vec![Vec::new(); durable as usize],
+            durable,
+            map: Vec::new(),
+            frames: Vec::new(),
+            clients_in: Vec::new(),
+            orders_in: Vec::new(),
+            events: Vec::new(),
+            clients: Vec::new(),
+            answers: Vec::new(),
+            stats: BaseStats::default(),
+            releases: 0,
+        }
+    }
+
+    pub fn run(&mut self, tick: Tick, moment: Moment, durable: Option<Lsn>) -> BaseOutput {
+        if moment == Moment::Flush {
+            self.releases = 0;
+        }
+        let flush = moment == Moment::Flush;
+        let take = |on: bool| on;
+        let mut frames = if take(flush) { std::mem::take(&mut self.frames) } else { Vec::new() };
+        frames.sort_by_key(|f| (f.from, f.bundle.n));
+        let input = BaseInput {
+            tick,
+            moment,
+            dropped: None,
+            durable,
+            map: if flush { std::mem::take(&mut self.map) } else { Vec::new() },
+            frames,
+            clients: if flush { std::mem::take(&mut self.clients_in) } else { Vec::new() },
+            orders: if flush { std::mem::take(&mut self.orders_in) } else { Vec::new() },
+        };
+        let output = self.core.tick(input);
+        self.log.extend(output.log.iter().cloned());
+        self.events.extend(output.events.iter().cloned());
+        self.clients.extend(output.clients.iter().cloned());
+        self.answers.extend(output.answers.iter().cloned());
+        self.stats = output.stats.clone();
+        output
+    }
+
+    /// The process dies and another life reads the first records of its log.
+    pub fn restart(&mut self, kinds: &Arc<Kinds>, records: usize) {
+        let kept: Vec<Vec<u8>> = self.log[..records].to_vec();
+        let recovered = replay(kinds, kept.iter()).unwrap();
+        let mut config = self.config.clone();
+        config.node.incarnation.0 += 1_000;
+        let events = std::mem::take(&mut self.events);
+        *self = Self::new(config, kinds, recovered);
+        self.log = kept;
+        self.events = events;
+    }
+
+    pub fn refusals(&self, reason: Refused) -> u32 {
+        let counts = self.events.iter().filter_map(|event| match event {
+            Event::Refusal { reason: r, count, .. } if *r == reason => Some(*count),
+            _ => None,
+        });
+        counts.sum()
+    }
+
+    pub fn records(&self) -> Vec<LogRecord> {
+        self.log.iter().map(|bytes| LogRecord::decode(bytes).unwrap()).collect()
+    }
+
+    /// What one session was told.
+    pub fn frames_of(&self, session: SessionId) -> Vec<ClientFrame> {
+        let mine = self.clients.iter().filter(|f| f.session == session);
+        mine.map(|f| f.what.clone()).collect()
+    }
+}
+
+pub fn grant_of(msg: &Msg) -> Option<Grant> {
+    match msg {
+        Msg::BaseToCell(BaseToCell::Grant(grant)) => Some(grant.clone()),
+        _ => None,
+    }
+}
+
+pub fn to_cell(msg: &Msg) -> Option<BaseToCell> {
+    match msg {
+        Msg::BaseToCell(msg) => Some(msg.clone()),
+        _ => None,
+    }
+}
