@@ -43,6 +43,10 @@ pub fn ownership_deep() -> Vec<Run<Ownership>> {
             Params { budget: Budget { verdicts: 2, ..two }, ..small.clone() },
         ),
         (
+            "2 each of crash, false verdict, handoff, deadline",
+            Params { budget: Budget { crashes: 2, verdicts: 2, ..two }, ..small.clone() },
+        ),
+        (
             "2 handoffs, 2 deadlines, refused handoff",
             Params { budget: Budget { refusals: 1, ..two }, ..small.clone() },
         ),

@@ -115,6 +115,9 @@ impl Ownership {
     pub(super) fn restart_base(&self, s: &mut Cluster) {
         s.base.open = 0;
         s.base.sent = 0;
+        if self.params.mutant == Mutant::RefusalNotLogged {
+            s.base.refused = 0;
+        }
     }
 
     /// Commands that a session would send again: it does not know of any answer, while the base

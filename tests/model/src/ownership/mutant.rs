@@ -39,6 +39,8 @@ mutants! {
     ParkedUnverified => Fate::Violates(&[OWNER_EXTENDS_IMAGE]),
     /// The base forgets that it refused a handoff and commits the repeated request.
     RefusalForgotten => Fate::Violates(&[REFUSED_STAYS_REFUSED]),
+    /// The base keeps in memory only that it refused a handoff.
+    RefusalNotLogged => Fate::Violates(&[REFUSED_STAYS_REFUSED]),
     /// An owner applies events however many are unacknowledged.
     NoWindow => Fate::Violates(&[WINDOW]),
     /// A command message carries only the newest command, and an owner applies what it holds
@@ -88,6 +90,7 @@ impl Mutant {
             Mutant::DedupStaysBehind => budget.restarts = 1,
             Mutant::GrantKeepsOwnCopy => budget.crashes = 0,
             Mutant::RefusalForgotten => budget.refusals = 1,
+            Mutant::RefusalNotLogged => (budget.refusals, budget.restarts) = (1, 1),
             Mutant::NoWindow => params.commands = 3,
             Mutant::CommandsOneByOne => (params.commands, params.late_commands) = (0, 2),
             Mutant::TakesAnyCommand => {

@@ -15,7 +15,7 @@ pub use model::Action;
 pub use state::{Budget, Pair};
 
 use crate::fate::{Fate, mutants};
-use properties::{IDLE_OWNER_RUNS, STALE_COPY_STOPS, WINDOW_TICKS};
+use properties::{GRANTED_RUNS_AT_ONCE, IDLE_OWNER_RUNS, STALE_COPY_STOPS, WINDOW_TICKS};
 
 mutants! {
     /// The window counts unacknowledged steps of the entity instead of ticks.
@@ -36,6 +36,8 @@ mutants! {
     NewBaseOpensWindow => Fate::Violates(&[WINDOW_TICKS]),
     /// A cellapp sends nothing in a tick in which nothing changed.
     NoEmptyBundles => Fate::NeverSees(IDLE_OWNER_RUNS),
+    /// A cellapp sends nothing to a base whose entities it does not hold.
+    SilentWithoutReals => Fate::NeverSees(GRANTED_RUNS_AT_ONCE),
     /// An idle target sends no first step: with the notice of the deadline the window needs none.
     /// (The handoff does; see [`crate::ownership`].)
     FirstStepOptional => Fate::Harmless,

@@ -51,6 +51,8 @@ impl Window {
         if let Some(real) = &mut s.cell.real {
             let changed = simulated && change;
             if simulated {
+                let unused = !real.spoke && real.owner_ticks + real.stale_ticks == 0;
+                real.ran_at_once |= unused && tick > self.window_ticks;
                 let current = s.base.owned_by_cell && s.base.epoch == real.epoch;
                 let counter = if current { &mut real.owner_ticks } else { &mut real.stale_ticks };
                 *counter += 1;
@@ -64,7 +66,12 @@ impl Window {
                 real.unacked_steps += 1;
             }
         }
-        if step.is_some() || self.mutant != Mutant::NoEmptyBundles {
+        let silent = match self.mutant {
+            Mutant::NoEmptyBundles => step.is_none(),
+            Mutant::SilentWithoutReals => s.cell.real.is_none(),
+            _ => false,
+        };
+        if !silent {
             s.up.push(Bundle { tick, step });
         }
     }
@@ -244,6 +251,7 @@ impl Real {
         Real {
             epoch,
             spoke: false,
+            ran_at_once: false,
             changed: false,
             unacked_steps: 0,
             stale_ticks: 0,

@@ -17,6 +17,9 @@ pub const IDLE_OWNER_RUNS: &str = "seen: idle owner runs on";
 /// Seen: the first target of an expired Grant was simulated although it was replaced (or no run
 /// begins with a Grant).
 pub const REPLACED_TARGET_RAN: &str = "seen: replaced target ran as a zombie";
+/// Seen: an entity that was granted late is simulated in the very next tick (or no run begins with
+/// a Grant).
+pub const GRANTED_RUNS_AT_ONCE: &str = "seen: granted entity runs at once";
 /// Seen: the owner is simulated again after its base came back.
 pub const RUNS_AFTER_RESTART: &str = "seen: owner runs after a base restart";
 
@@ -41,6 +44,10 @@ pub fn all() -> Vec<Property<Window>> {
             let replaced = s.used.deadlines > 0 && s.used.verdicts == 0;
             let ran = s.cell.real.is_some_and(|real| real.stale_ticks > 0);
             !m.begins_granted || replaced && ran
+        }),
+        Property::sometimes(GRANTED_RUNS_AT_ONCE, |m: &Window, s: &Pair| {
+            let untouched = s.used.grants + s.used.restarts == 0;
+            !m.begins_granted || untouched && s.cell.real.is_some_and(|real| real.ran_at_once)
         }),
         Property::sometimes(RUNS_AFTER_RESTART, |m: &Window, s: &Pair| {
             s.used.restarts > 0

@@ -14,6 +14,8 @@ pub struct Real {
     pub epoch: Epoch,
     /// It has sent its first step.
     pub spoke: bool,
+    /// For the properties: it was activated after more than W ticks and simulated in the very next.
+    pub ran_at_once: bool,
     /// It has changed since it was activated.
     pub changed: bool,
     /// Steps sent and not acknowledged. Only the mutant that counts them looks at it.
