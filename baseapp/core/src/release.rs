@@ -58,8 +58,7 @@ impl BaseCore {
             }
             Held::Spawned { source, out_seq } => self.spawn_is_durable(source, out_seq),
             Held::Closed { source, out_seq, to } => {
-                self.event(Event::MessageClosed { source, out_seq });
-                self.settle_receiver(source, out_seq, &to);
+                self.messages_are_closed(source, vec![(out_seq, to)]);
             }
         }
     }

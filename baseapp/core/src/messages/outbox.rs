@@ -139,7 +139,7 @@ impl BaseCore {
     }
 
     /// Tells a receiver's base that a message is closed.
-    pub(crate) fn settle_receiver(&mut self, source: EntityId, out_seq: u64, to: &Address) {
+    fn settle_receiver(&mut self, source: EntityId, out_seq: u64, to: &Address) {
         if let Address::Entity(to) = *to {
             let through = self.settled_to(source, to, out_seq);
             if through >= out_seq {
