@@ -8,13 +8,14 @@
 use super::backoff::{Backoff, retry};
 use super::error::{CallError, CoordError};
 use super::keys::Keys;
-use super::txn::{Txn, TxnOutcome, found};
+use super::txn::{Txn, TxnOutcome};
 use bytes::Bytes;
-use etcd_client::{Client, ConnectOptions, GetOptions, WatchOptions, WatchStream};
+use etcd_client::proto::{PbKeyValue, PbTxnResponse};
+use etcd_client::{Client, ConnectOptions, GetOptions, KvClient, WatchOptions, WatchStream};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 /// A position in etcd's history.
 pub type Revision = i64;
@@ -70,14 +71,10 @@ pub struct KeyValue {
     pub lease: LeaseId,
 }
 
-impl From<&etcd_client::KeyValue> for KeyValue {
-    fn from(kv: &etcd_client::KeyValue) -> Self {
-        Self {
-            value: Bytes::copy_from_slice(kv.value()),
-            create_revision: kv.create_revision(),
-            mod_revision: kv.mod_revision(),
-            lease: kv.lease(),
-        }
+impl From<PbKeyValue> for KeyValue {
+    fn from(kv: PbKeyValue) -> Self {
+        let PbKeyValue { value, create_revision, mod_revision, lease, .. } = kv;
+        Self { value: value.into(), create_revision, mod_revision, lease }
     }
 }
 
@@ -130,10 +127,14 @@ impl CoordClient {
         let deadline = Instant::now() + options.connect_timeout;
         let this = Self(Arc::new(Inner { client, keys, options }));
         let backoff = this.backoff(Duration::from_millis(50), Duration::from_secs(1));
-        retry(backoff, deadline, || async {
-            this.call(this.0.client.maintenance_client().status()).await.map_err(failed)
-        })
-        .await?;
+        let ask = || async {
+            let patience = this.0.options.request_timeout.min(this.0.options.connect_timeout);
+            let mut maintenance = this.0.client.maintenance_client();
+            let answer = timeout(patience, maintenance.status()).await;
+            let answer = answer.map_err(|_| CallError::Deadline(patience));
+            answer.and_then(|a| a.map_err(Into::into)).map_err(failed)
+        };
+        retry(backoff, deadline, ask).await?;
         Ok(this)
     }
 
@@ -157,16 +158,15 @@ impl CoordClient {
 
     /// Reads one key.
     pub async fn get(&self, key: &str) -> Result<Option<KeyValue>, CoordError> {
-        let mut kv = self.0.client.kv_client().max_decoding_message_size(ANSWER_BYTES_MAX);
-        let got = self.call(kv.get(key, None)).await;
+        let get = || async { self.kv().get(key, None).await };
+        let got = self.call(Repeat::Always, get).await;
         let got = got.map_err(|source| CoordError::Get { key: key.to_owned(), source })?;
-        Ok(got.kvs().first().map(KeyValue::from))
+        Ok(got.0.kvs.into_iter().next().map(Into::into))
     }
 
     /// Lists all keys under a prefix, as of one revision.
     pub async fn list(&self, prefix: &str) -> Result<Listing, CoordError> {
         let failed = |source| CoordError::List { prefix: prefix.to_owned(), source };
-        let mut kv = self.0.client.kv_client().max_decoding_message_size(ANSWER_BYTES_MAX);
         let mut listing = Listing::default();
         let mut from = prefix.as_bytes().to_vec();
         loop {
@@ -174,57 +174,57 @@ impl CoordClient {
                 .with_range(prefix_end(prefix))
                 .with_limit(LIST_PAGE_KEYS)
                 .with_revision(listing.revision);
-            let got = self.call(kv.get(from.clone(), Some(page))).await.map_err(failed)?;
+            let get = || async { self.kv().get(&*from, Some(page.clone())).await };
+            let got = self.call(Repeat::Always, get).await.map_err(failed)?.0;
             if listing.revision == 0 {
-                let header = got.header().ok_or_else(|| failed(CallError::Incomplete("header")))?;
-                listing.revision = header.revision();
+                let header = got.header.ok_or_else(|| failed(CallError::Incomplete("header")))?;
+                listing.revision = header.revision;
             }
-            for kv in got.kvs() {
-                match kv.key_str() {
-                    Ok(key) => {
-                        listing.entries.insert(key.to_owned(), kv.into());
-                    }
+            let next = got.kvs.last().filter(|_| got.more).map(|last| last.key.clone());
+            for mut kv in got.kvs {
+                match String::from_utf8(std::mem::take(&mut kv.key)) {
+                    Ok(key) => drop(listing.entries.insert(key, kv.into())),
                     Err(_) => listing.foreign += 1,
                 }
             }
-            let Some(last) = got.kvs().last().filter(|_| got.more()) else { return Ok(listing) };
-            from = last.key().to_vec();
+            let Some(last) = next else { return Ok(listing) };
+            from = last;
             from.push(0);
         }
     }
 
     /// Applies a transaction. After an error other than a refusal it may have been applied.
     pub async fn txn(&self, txn: Txn) -> Result<TxnOutcome, CoordError> {
-        let answer = self.raw_txn(txn.into_etcd()).await?;
-        let header = answer.header().ok_or(CoordError::Txn(CallError::Incomplete("header")))?;
-        let (succeeded, revision) = (answer.succeeded(), header.revision());
-        let read = if succeeded { Vec::new() } else { found(answer.op_responses()) };
-        Ok(TxnOutcome { succeeded, revision, read })
+        TxnOutcome::of(self.raw_txn(txn.into_etcd()).await?)
     }
 
-    pub(super) async fn raw_txn(
-        &self,
-        txn: etcd_client::Txn,
-    ) -> Result<etcd_client::TxnResponse, CoordError> {
-        let mut kv = self.0.client.kv_client().max_decoding_message_size(ANSWER_BYTES_MAX);
-        self.call(kv.txn(txn)).await.map_err(CoordError::Txn)
+    pub(super) async fn raw_txn(&self, txn: etcd_client::Txn) -> Result<PbTxnResponse, CoordError> {
+        let apply = || async { self.kv().txn(txn.clone()).await };
+        let answer = self.call(Repeat::OnlyUnsent, apply).await;
+        answer.map(|a| a.0).map_err(CoordError::Txn)
     }
 
     /// Creates a lease. Returns its id and the time to live that was granted.
     pub async fn grant(&self, ttl: Duration) -> Result<(LeaseId, Duration), CoordError> {
         let seconds = i64::try_from(ttl.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
-        let mut lease = self.0.client.lease_client();
-        let granted = self.call(lease.grant(seconds, None)).await.map_err(CoordError::Grant)?;
+        // A grant whose answer is lost runs out by itself.
+        let grant = || async { self.lease_client().grant(seconds, None).await };
+        let granted = self.call(Repeat::Always, grant).await.map_err(CoordError::Grant)?;
         let ttl = Duration::from_secs(granted.ttl().max(0).unsigned_abs());
         Ok((granted.id(), ttl))
     }
 
     /// Ends a lease with its keys. A lease that is gone already is a success.
     pub async fn revoke(&self, lease: LeaseId) -> Result<(), CoordError> {
-        match self.call(self.0.client.lease_client().revoke(lease)).await {
+        let revoke = || async { self.lease_client().revoke(lease).await };
+        match self.call(Repeat::Always, revoke).await {
             Err(error) if !error.is_lease_not_found() => Err(CoordError::Revoke(error)),
             _ => Ok(()),
         }
+    }
+
+    fn kv(&self) -> KvClient {
+        self.0.client.kv_client().max_decoding_message_size(ANSWER_BYTES_MAX)
     }
 
     pub(super) fn lease_client(&self) -> etcd_client::LeaseClient {
@@ -238,21 +238,48 @@ impl CoordClient {
         from: Revision,
     ) -> Result<WatchStream, CoordError> {
         let options = WatchOptions::new().with_prefix().with_start_revision(from);
-        let mut watch = self.0.client.watch_client().max_decoding_message_size(ANSWER_BYTES_MAX);
-        let opened = self.call(watch.watch(prefix, Some(options))).await;
+        let open = || async {
+            let watch = self.0.client.watch_client();
+            let mut watch = watch.max_decoding_message_size(ANSWER_BYTES_MAX);
+            watch.watch(prefix, Some(options.clone())).await
+        };
+        let opened = self.call(Repeat::Always, open).await;
         opened.map_err(|source| CoordError::Watch { prefix: prefix.to_owned(), source })
     }
 
-    pub(super) async fn call<T>(
+    /// One call under the deadline. Inside it, a failed attempt is repeated where that is safe:
+    /// with several endpoints, one of which is down, every other attempt fails at once.
+    async fn call<T, F: Future<Output = Result<T, etcd_client::Error>>>(
         &self,
-        call: impl Future<Output = Result<T, etcd_client::Error>>,
+        repeat: Repeat,
+        mut call: impl FnMut() -> F,
     ) -> Result<T, CallError> {
         let patience = self.0.options.request_timeout;
-        timeout(patience, call)
-            .await
-            .map_err(|_| CallError::Deadline(patience))?
-            .map_err(Into::into)
+        let deadline = Instant::now() + patience;
+        let mut backoff = self.backoff(Duration::from_millis(20), Duration::from_millis(200));
+        loop {
+            let error = match timeout_at(deadline, call()).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) => CallError::Etcd(error),
+                Err(_) => return Err(CallError::Deadline(patience)),
+            };
+            let safe = error.never_sent() || (repeat == Repeat::Always && error.is_transient());
+            let again = Instant::now() + backoff.next_delay();
+            if !safe || again >= deadline {
+                return Err(error);
+            }
+            sleep_until(again).await;
+        }
     }
+}
+
+/// When a failed call may be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    /// Twice is as good as once.
+    Always,
+    /// Only if the first attempt certainly never reached a server.
+    OnlyUnsent,
 }
 
 /// The first key after all keys that begin with `prefix`, which is ASCII and not empty.

@@ -1,7 +1,7 @@
 //! What can go wrong between us and etcd. A variant names the operation; its source says how.
 
 use std::time::Duration;
-use tonic::Code;
+use tonic::{Code, ConnectError};
 
 /// How a single call ended without its answer.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,14 @@ impl CallError {
                 _ => true,
             },
         }
+    }
+
+    /// Whether the request certainly did not reach any server: no connection was made for it.
+    #[must_use]
+    pub fn never_sent(&self) -> bool {
+        let status = self.status().map(|s| s as &dyn std::error::Error);
+        std::iter::successors(status, |e| e.source())
+            .any(<dyn std::error::Error>::is::<ConnectError>)
     }
 
     fn status(&self) -> Option<&tonic::Status> {

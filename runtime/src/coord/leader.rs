@@ -8,9 +8,10 @@ use super::client::{CoordClient, LeaseId, Revision};
 use super::error::{CallError, CoordError};
 use super::lease::{LeaseProof, chain, keep_alive};
 use super::member::as_text;
-use super::txn::{Guard, Txn, TxnOutcome, found};
+use super::txn::{Guard, Txn, TxnOutcome};
 use super::watcher::{Watcher, WatcherOptions};
-use etcd_client::{Compare, CompareOp, TxnOp, TxnOpResponse};
+use etcd_client::proto::PbTxnOpResponse;
+use etcd_client::{Compare, CompareOp, TxnOp};
 use marchland_common::order::{Incarnation, NodeName, Term};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -109,7 +110,7 @@ impl Leadership {
     }
 
     /// Applies a transaction if and only if we still lead when etcd applies it. Its own guards
-    /// failing is an outcome, not an error.
+    /// failing is an outcome, not an error. etcd allows 127 guards, writes or reads in it.
     pub async fn guarded_txn(&self, txn: Txn) -> Result<TxnOutcome, LeaderError> {
         if !self.may_write() {
             return Err(NotLeader::Unproven(self.term()).into());
@@ -117,18 +118,18 @@ impl Leadership {
         let leads = Compare::create_revision(&*self.key, CompareOp::Equal, self.created_at);
         let guarded = etcd_client::Txn::new().when([leads]).and_then([TxnOp::txn(txn.into_etcd())]);
         let answer = self.client.raw_txn(guarded).await?;
-        if !answer.succeeded() {
+        if !answer.succeeded {
             self.proof.send_modify(|p| p.gone = true);
             return Err(NotLeader::Deposed(self.term()).into());
         }
-        let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
-        let Some(TxnOpResponse::Txn(inner)) = answer.op_responses().into_iter().next() else {
+        let revision = answer.header.map_or(0, |header| header.revision);
+        let inner = answer.responses.into_iter().next().and_then(|op| op.response);
+        let Some(PbTxnOpResponse::ResponseTxn(inner)) = inner else {
             let missing = CallError::Incomplete("inner transaction");
             return Err(CoordError::Txn(missing).into());
         };
-        let succeeded = inner.succeeded();
-        let read = if succeeded { Vec::new() } else { found(inner.op_responses()) };
-        Ok(TxnOutcome { succeeded, revision, read })
+        // Only the outer answer's header says at which revision.
+        Ok(TxnOutcome { revision, ..TxnOutcome::of(inner)? })
     }
 
     /// Gives the leadership back, waiting at most `within`. After an error it runs out by itself.

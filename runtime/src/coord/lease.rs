@@ -41,6 +41,12 @@ impl LeaseProof {
         !self.gone && now < self.proven_at + self.ttl * 4 / 5
     }
 
+    /// How long the lease certainly lives on; zero once that cannot be said.
+    #[must_use]
+    pub fn remaining(&self, now: Instant) -> Duration {
+        if self.gone { Duration::ZERO } else { (self.proven_at + self.ttl) - now }
+    }
+
     /// Since when the lease is unproven: renewals fail, or half its time passed without one.
     #[must_use]
     pub fn unproven_since(&self, now: Instant) -> Option<Instant> {
@@ -144,6 +150,8 @@ mod tests {
         let proof = LeaseProof::granted(start, Duration::from_secs(10));
         let after = |s| start + Duration::from_secs(s);
         assert!(proof.holds(after(7)) && !proof.holds(after(8)));
+        assert_eq!(proof.remaining(after(7)), Duration::from_secs(3));
+        assert_eq!(proof.remaining(after(11)), Duration::ZERO);
         assert_eq!(proof.unproven_since(after(4)), None);
         assert_eq!(proof.unproven_since(after(5)), Some(after(5)));
         let failing = LeaseProof { failing_since: Some(after(1)), ..proof };

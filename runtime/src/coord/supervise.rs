@@ -131,6 +131,7 @@ impl Supervisor {
         loop {
             let (now, known) = (Instant::now(), *proof.borrow_and_update());
             let doubt = known.unproven_since(now);
+            self.report_doubt(doubt.is_some(), &known, now);
             self.state.send_if_modified(|state| {
                 let next = match doubt {
                     Some(since) => RegState::Unproven { since },
@@ -148,6 +149,19 @@ impl Supervisor {
                 },
                 () = sleep_until(due) => {}
             }
+        }
+    }
+
+    /// Says once when doubt begins and once when it ends.
+    fn report_doubt(&self, doubted: bool, known: &LeaseProof, now: Instant) {
+        let was_doubted = matches!(*self.state.borrow(), RegState::Unproven { .. });
+        match (was_doubted, doubted) {
+            (false, true) => {
+                let left = known.remaining(now);
+                tracing::warn!(node = %self.node, ?left, "etcd does not renew our lease");
+            }
+            (true, false) => tracing::info!(node = %self.node, "our lease is renewed again"),
+            _ => {}
         }
     }
 
@@ -260,7 +274,7 @@ impl Supervisor {
             }
             let [stone, holder] = <[_; 2]>::try_from(outcome.read).unwrap_or([None, None]);
             if let Some(kv) = stone {
-                let stone = Tombstone::parse(&dead, &kv)?;
+                let stone = Tombstone::read(&kv);
                 return Ok(Err(Box::new(RegState::Tombstoned { stone })));
             }
             let Some(kv) = holder else { break };

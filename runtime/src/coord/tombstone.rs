@@ -43,9 +43,14 @@ impl Tombstone {
         serde_json::to_vec(self).expect("strings always encode").into()
     }
 
-    /// Reads a tombstone; `key` is for the error.
-    pub fn parse(key: &str, kv: &KeyValue) -> Result<Self, CoordError> {
-        kv.json(key)
+    /// Reads a tombstone. One that cannot be read still is one.
+    #[must_use]
+    pub fn read(kv: &KeyValue) -> Self {
+        serde_json::from_slice(&kv.value).unwrap_or_else(|error| Self {
+            verdict: Verdict::Dead,
+            reason: format!("the tombstone cannot be read: {error}"),
+            by: String::new(),
+        })
     }
 }
 
@@ -99,17 +104,18 @@ pub async fn tombstone(
         }
         let [stone_there, member_there] = <[_; 2]>::try_from(outcome.read).unwrap_or([None, None]);
         if let Some(kv) = stone_there {
-            return Ok(TombstoneOutcome::AlreadyThere(Tombstone::parse(&dead, &kv)?));
+            return Ok(TombstoneOutcome::AlreadyThere(Tombstone::read(&kv)));
         }
         txn = match member_there {
             None => base().when(Guard::Absent(member.clone())),
             Some(kv) => {
                 let unchanged = Guard::UnchangedSince(member.clone(), kv.mod_revision);
-                let found = Member::parse(&member, &kv)?;
-                match (found.incarnation == node.incarnation, mode) {
-                    (false, _) => base().when(unchanged),
-                    (true, TombstoneMode::Evict) => base().when(unchanged).delete(&member),
-                    (true, TombstoneMode::IfGone) => {
+                // Garbage in the key registers nobody.
+                let found = Member::parse(&member, &kv).ok();
+                match (found.filter(|m| m.incarnation == node.incarnation), mode) {
+                    (None, _) => base().when(unchanged),
+                    (Some(_), TombstoneMode::Evict) => base().when(unchanged).delete(&member),
+                    (Some(found), TombstoneMode::IfGone) => {
                         return Ok(TombstoneOutcome::StillRegistered(Box::new(found)));
                     }
                 }

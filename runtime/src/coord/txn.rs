@@ -1,8 +1,10 @@
 //! Transactions in Marchland's own words: guards, then writes, else a look at what was in the way.
 
 use super::client::{KeyValue, LeaseId, Revision};
+use super::error::{CallError, CoordError};
 use bytes::Bytes;
-use etcd_client::{Compare, CompareOp, PutOptions, TxnOp, TxnOpResponse};
+use etcd_client::proto::{PbTxnOpResponse, PbTxnResponse};
+use etcd_client::{Compare, CompareOp, PutOptions, TxnOp};
 
 /// A condition under which a transaction writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,13 +136,16 @@ fn op(op: Op) -> TxnOp {
     }
 }
 
-/// The keys that the reads of a failed transaction found, in order.
-pub(super) fn found(responses: Vec<TxnOpResponse>) -> Vec<Option<KeyValue>> {
-    let mut read = Vec::new();
-    for response in responses {
-        if let TxnOpResponse::Get(got) = response {
-            read.push(got.kvs().first().map(KeyValue::from));
+impl TxnOutcome {
+    /// Reads etcd's answer to a transaction made by `Txn::into_etcd`.
+    pub(super) fn of(answer: PbTxnResponse) -> Result<Self, CoordError> {
+        let header = answer.header.ok_or(CoordError::Txn(CallError::Incomplete("header")))?;
+        let mut read = Vec::new();
+        for op in answer.responses {
+            if let Some(PbTxnOpResponse::ResponseRange(range)) = op.response {
+                read.push(range.kvs.into_iter().next().map(Into::into));
+            }
         }
+        Ok(Self { succeeded: answer.succeeded, revision: header.revision, read })
     }
-    read
 }

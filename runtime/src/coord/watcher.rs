@@ -8,10 +8,11 @@
 //! states that it has returned, so a slow reader loses moments but no change.
 
 use super::backoff::Backoff;
-use super::client::{CoordClient, KeyValue, Revision};
+use super::client::{CoordClient, Revision};
 use super::error::CoordError;
 use super::lease::chain;
 use super::view::{Diff, Entries, KeyEvent, View, diff};
+use etcd_client::proto::PbEvent;
 use etcd_client::{EventType, WatchResponse, WatchStream};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,8 +36,8 @@ impl Default for WatcherOptions {
     fn default() -> Self {
         Self {
             relist_every: Duration::from_secs(30),
-            progress_every: Duration::from_secs(1),
-            stall_after: Duration::from_secs(2),
+            progress_every: Duration::from_millis(500),
+            stall_after: Duration::from_millis(1500),
         }
     }
 }
@@ -67,7 +68,7 @@ pub struct WatchStats {
     pub events: u64,
     /// Events dropped because the view contained them already.
     pub stale_events: u64,
-    /// Keys left out because they are not UTF-8.
+    /// Keys and events left out because they are not ours: not UTF-8, or of an unknown kind.
     pub foreign_keys: u64,
     /// Lists that were older than the view: the store lost its history and was believed.
     pub regressions: u64,
@@ -248,7 +249,7 @@ impl Task {
                     };
                     match message.map_err(lost)? {
                         Some(message) => {
-                            if let Some(reason) = self.message(&message) {
+                            if let Some(reason) = self.message(message) {
                                 return Ok(reason);
                             }
                         }
@@ -287,7 +288,7 @@ impl Task {
     }
 
     /// Applies one message of the stream; returns why the watch is over, if it is.
-    fn message(&mut self, message: &WatchResponse) -> Option<RelistReason> {
+    fn message(&mut self, message: WatchResponse) -> Option<RelistReason> {
         self.shared.health().fresh_at = Some(Instant::now());
         if message.compact_revision() > 0 {
             return Some(RelistReason::Compacted);
@@ -300,11 +301,9 @@ impl Task {
         if !message.created() {
             self.backoff.reset();
         }
-        let events: Vec<_> = message.events().iter().filter_map(key_event).collect();
-        if events.is_empty() {
-            return None;
-        }
-        let foreign = (message.events().len() - events.len()) as u64;
+        let count = message.0.events.len() as u64;
+        let events: Vec<_> = message.0.events.into_iter().filter_map(key_event).collect();
+        let foreign = count - events.len() as u64;
         let applied = self.view.apply(events);
         let mut health = self.shared.health();
         health.stats.events += applied.fresh;
@@ -326,12 +325,13 @@ impl Task {
     }
 }
 
-fn key_event(event: &etcd_client::Event) -> Option<KeyEvent> {
-    let kv = event.kv()?;
-    let key = kv.key_str().ok()?.to_owned();
-    let mod_revision = kv.mod_revision();
-    let kv = match event.event_type() {
-        EventType::Put => Some(KeyValue::from(kv)),
+/// What a view needs of an event; `None` if it is not about a key of ours.
+fn key_event(event: PbEvent) -> Option<KeyEvent> {
+    let mut kv = event.kv?;
+    let key = String::from_utf8(std::mem::take(&mut kv.key)).ok()?;
+    let mod_revision = kv.mod_revision;
+    let kv = match EventType::try_from(event.r#type).ok()? {
+        EventType::Put => Some(kv.into()),
         EventType::Delete => None,
     };
     Some(KeyEvent { key, mod_revision, kv })

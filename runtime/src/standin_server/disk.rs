@@ -136,7 +136,9 @@ impl Disk {
             if let Err(error) = self.append(&frames) {
                 tracing::error!(%error, path = %self.log_path.display(), "stand-in log failed");
                 durable.send_modify(|d| d.over = true);
-                let source = StandinError::Write { path: self.log_path, source: error };
+                let path = self.log_path.clone();
+                let source = StandinError::Write { path, source: error };
+                drop(self);
                 return refuse(jobs, close.map(|(_, done)| done), source);
             }
             durable.send_replace(reached);
@@ -156,7 +158,10 @@ impl Disk {
     /// Nothing that is applied from now on is confirmed any more.
     fn close(mut self, shared: &Shared, done: Done, durable: &watch::Sender<Durable>) {
         durable.send_modify(|d| d.over = true);
-        drop(done.send(self.snapshot(shared)));
+        let written = self.snapshot(shared);
+        // The lock goes first: whoever hears of the end may open the files again at once.
+        drop(self);
+        drop(done.send(written));
     }
 
     fn append(&mut self, frames: &[u8]) -> std::io::Result<()> {
@@ -245,4 +250,52 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::rename(&tmp, path)?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A log that cannot be written, as on a full disk: opened for reading only.
+    fn broken(dir: &Path, options: &StandinOptions) -> Disk {
+        let (disk, _) = Disk::open(&dir.join("s"), options).unwrap();
+        let log = File::open(&disk.log_path).unwrap();
+        Disk { log, ..disk }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_confirms_nothing_and_tells_whoever_closes_it() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let options = StandinOptions::default();
+        let (shared, _log) = Shared::open(&options).unwrap();
+        let (send, jobs) = mpsc::channel();
+        let reached = Durable { index: 1, revision: 2, over: false };
+        send.send(Job::Append { frames: vec![0; 9], reached }).unwrap();
+        let (done, mut closed) = oneshot::channel();
+        send.send(Job::Close { shared: Arc::clone(&shared), done }).unwrap();
+        let durable = watch::Sender::new(Durable::default());
+        broken(dir.path(), &options).run(&jobs, &Arc::downgrade(&shared), &durable);
+        let now = durable.borrow().clone();
+        assert!(now.over && now.index == 0);
+        assert!(matches!(closed.try_recv().unwrap(), Err(StandinError::Write { .. })));
+    }
+
+    #[test]
+    fn a_log_that_does_not_follow_its_snapshot_is_refused() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let (path, options) = (dir.path().join("s"), StandinOptions::default());
+        let grant = marchland_standin_core::Request::LeaseGrant { id: 5, ttl_s: 60 };
+        let frame = |index| super::super::format::encode_frame(index, &grant);
+        std::fs::write(beside(&path, ".log"), frame(2)).unwrap();
+        let refused = Disk::open(&path, &options).err().unwrap();
+        assert!(matches!(refused, StandinError::Damaged { .. }), "{refused}");
+        std::fs::write(beside(&path, ".log"), [frame(1), frame(2)].concat()).unwrap();
+        let refused = Disk::open(&path, &options).err().unwrap();
+        assert!(refused.to_string().contains("does not apply"), "{refused}");
+        let torn = [frame(1), frame(2)[..9].to_vec()].concat();
+        std::fs::write(beside(&path, ".log"), torn).unwrap();
+        let (disk, recovered) = Disk::open(&path, &options).unwrap();
+        assert_eq!((recovered.index, disk.log_bytes), (1, frame(1).len() as u64));
+    }
 }

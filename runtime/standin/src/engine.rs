@@ -19,11 +19,14 @@ pub struct Config {
     /// Revisions kept readable before the machine compacts by itself, so that a long run does not
     /// only grow. 0 turns that off, as in etcd.
     pub history_revisions_max: i64,
+    /// Bytes of kept versions above which the machine compacts down to the living keys, if they
+    /// are less than half of that.
+    pub history_bytes_max: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { ttl_min_s: 2, history_revisions_max: 1_000 }
+        Self { ttl_min_s: 2, history_revisions_max: 1_000, history_bytes_max: 16 << 20 }
     }
 }
 
@@ -257,12 +260,20 @@ impl Standin {
 
     fn compact_by_itself(&mut self) -> Option<Request> {
         let keep = self.config.history_revisions_max;
-        let oldest = self.mvcc.compacted.max(0);
-        // Only when twice as much is there: a compaction walks every key.
-        if keep <= 0 || self.mvcc.revision - oldest <= 2 * keep {
+        if keep <= 0 {
             return None;
         }
-        let revision = self.mvcc.revision - keep;
+        let oldest = self.mvcc.compacted.max(0);
+        // Only when twice as much is there: a compaction walks every key.
+        let revision = if self.mvcc.revision - oldest > 2 * keep {
+            self.mvcc.revision - keep
+        } else if self.mvcc.bytes > self.config.history_bytes_max
+            && self.mvcc.bytes > 2 * self.mvcc.living_bytes()
+        {
+            self.mvcc.revision
+        } else {
+            return None;
+        };
         self.mvcc.compact(revision).ok()?;
         Some(Request::Compact { revision })
     }

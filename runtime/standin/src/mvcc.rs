@@ -28,6 +28,15 @@ pub(crate) struct Mvcc {
     pub compacted: Revision,
     pub keys: BTreeMap<Vec<u8>, Vec<Version>>,
     pub history: VecDeque<(Revision, Vec<u8>)>,
+    /// Bytes of all kept versions, by `Version::bytes`.
+    pub bytes: usize,
+}
+
+impl Version {
+    /// What keeping this version of a key costs, about.
+    pub fn bytes(&self, key: &[u8]) -> usize {
+        key.len() + self.value.as_ref().map_or(0, Vec::len) + size_of::<Self>()
+    }
 }
 
 impl Default for Mvcc {
@@ -37,6 +46,7 @@ impl Default for Mvcc {
             compacted: NEVER_COMPACTED,
             keys: BTreeMap::new(),
             history: VecDeque::new(),
+            bytes: 0,
         }
     }
 }
@@ -83,21 +93,26 @@ impl Mvcc {
             _ => (main, 1),
         };
         let value = Some(value);
-        versions.push(Version { mod_revision: main, create_revision, version, lease, value });
+        let new = Version { mod_revision: main, create_revision, version, lease, value };
+        self.bytes += new.bytes(key);
+        versions.push(new);
         self.history.push_back((main, key.to_vec()));
     }
 
     /// Deletes a live key at revision `main`.
     pub fn delete(&mut self, main: Revision, key: &[u8]) {
         let Some(versions) = self.keys.get_mut(key) else { return };
-        versions.push(Version {
-            mod_revision: main,
-            create_revision: 0,
-            version: 0,
-            lease: 0,
-            value: None,
-        });
+        let (create_revision, version, lease, value) = (0, 0, 0, None);
+        let tombstone = Version { mod_revision: main, create_revision, version, lease, value };
+        self.bytes += tombstone.bytes(key);
+        versions.push(tombstone);
         self.history.push_back((main, key.to_vec()));
+    }
+
+    /// Bytes of the versions that a compaction at the newest revision keeps, about.
+    pub fn living_bytes(&self) -> usize {
+        let living = self.keys.iter().filter_map(|(key, versions)| Some((key, versions.last()?)));
+        living.map(|(key, version)| version.bytes(key)).sum()
     }
 
     /// Forgets what nobody can ask for any more once `revision` is the oldest readable one.
@@ -111,7 +126,8 @@ impl Mvcc {
         self.compacted = revision;
         let gone = self.history.partition_point(|(at, _)| *at < revision);
         self.history.drain(..gone);
-        self.keys.retain(|_, versions| {
+        self.bytes = 0;
+        self.keys.retain(|key, versions| {
             let newer = versions.partition_point(|v| v.mod_revision <= revision);
             let mut first = newer.saturating_sub(1);
             let dead = versions[first].value.is_none() && versions[first].mod_revision < revision;
@@ -119,6 +135,7 @@ impl Mvcc {
                 first += 1;
             }
             versions.drain(..first);
+            self.bytes += versions.iter().map(|v| v.bytes(key)).sum::<usize>();
             !versions.is_empty()
         });
         Ok(())

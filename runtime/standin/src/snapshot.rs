@@ -86,7 +86,7 @@ fn rebuild(body: Body, leases: &mut Leases) -> Result<Mvcc, SnapshotError> {
     if body.revision < 1 || body.compacted < NEVER_COMPACTED || body.compacted > body.revision {
         return inconsistent("revisions out of range");
     }
-    let mut keys = BTreeMap::new();
+    let (mut keys, mut bytes) = (BTreeMap::new(), 0);
     let mut changes: Vec<(Revision, Vec<u8>)> = Vec::new();
     for (key, versions) in body.keys {
         let ascending = versions.windows(2).all(|w| w[0].mod_revision < w[1].mod_revision);
@@ -103,6 +103,7 @@ fn rebuild(body: Body, leases: &mut Leases) -> Result<Mvcc, SnapshotError> {
         }
         let kept = versions.iter().filter(|v| v.mod_revision >= body.compacted);
         changes.extend(kept.map(|v| (v.mod_revision, key.clone())));
+        bytes += versions.iter().map(|v| v.bytes(&key)).sum::<usize>();
         keys.insert(key, versions);
     }
     changes.sort();
@@ -112,5 +113,5 @@ fn rebuild(body: Body, leases: &mut Leases) -> Result<Mvcc, SnapshotError> {
         return inconsistent("a history that is not that of its keys");
     }
     let history = body.history.into();
-    Ok(Mvcc { revision: body.revision, compacted: body.compacted, keys, history })
+    Ok(Mvcc { revision: body.revision, compacted: body.compacted, keys, history, bytes })
 }

@@ -338,6 +338,20 @@ fn a_long_history_is_compacted_by_itself_and_the_record_says_so() {
 }
 
 #[test]
+fn large_values_that_are_overwritten_do_not_pile_up() {
+    let config = Config { history_bytes_max: 100_000, ..Config::default() };
+    let mut store = Standin::new(config);
+    let large = "x".repeat(10_000);
+    let mut compactions = 0;
+    for _ in 0..100 {
+        let log = store.handle(0, Request::Put(put("a", &large))).log;
+        compactions += log.iter().filter(|r| matches!(r, Request::Compact { .. })).count();
+    }
+    assert!((5..20).contains(&compactions), "{compactions}");
+    assert!(store.snapshot().len() < 150_000);
+}
+
+#[test]
 fn a_stalled_machine_neither_answers_nor_changes() {
     let mut store = Standin::default();
     store.set_faults(Faults { stall: true, ..Faults::default() });

@@ -15,6 +15,8 @@ crate::cases![
     no_call_waits_longer_than_its_deadline,
     leaving_while_cut_off_ends_in_time_and_says_so,
     an_address_where_nobody_is_fails_with_its_name,
+    a_server_that_comes_late_is_waited_for,
+    one_dead_endpoint_of_two_costs_no_call,
 ];
 
 async fn changes_and_a_compaction_while_a_watcher_is_cut_off_are_seen_exactly_once(arm: Arm) {
@@ -123,4 +125,35 @@ async fn an_address_where_nobody_is_fails_with_its_name(arm: Arm) {
     let refused = CoordClient::connect(&[&endpoint], bad).await.err().unwrap();
     assert!(refused.to_string().contains("no/good"), "{refused}");
     assert!(started.elapsed() < Duration::from_secs(40));
+}
+
+async fn a_server_that_comes_late_is_waited_for(arm: Arm) {
+    let proxy = Proxy::start(arm.server().endpoint()).await;
+    proxy.set(Mode::Refuse);
+    let options = CoordOptions {
+        connect_timeout: Duration::from_secs(40),
+        ..CoordOptions::new(arm.unique())
+    };
+    let endpoint = [proxy.endpoint()];
+    let (connected, ()) = tokio::join!(CoordClient::connect(&endpoint, options), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        proxy.set(Mode::Pass);
+    });
+    put(&connected.unwrap(), 1, "there").await;
+}
+
+async fn one_dead_endpoint_of_two_costs_no_call(arm: Arm) {
+    // Bound and given up again: whoever connects there is refused.
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let dead = nobody.local_addr().unwrap().to_string();
+    drop(nobody);
+    let endpoints = [dead, arm.server().endpoint()];
+    let client = CoordClient::connect(&endpoints, CoordOptions::new(arm.unique())).await.unwrap();
+    for i in 0..30 {
+        put(&client, i, "written").await;
+        assert!(client.get(client.keys().root()).await.unwrap().is_none());
+    }
+    let (mut watcher, mut state) = (spawn(&client), Entries::new());
+    follow_until_equal(&client, &mut watcher, &mut state).await;
+    assert_eq!(state.len(), 30);
 }

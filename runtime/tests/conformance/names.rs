@@ -38,7 +38,7 @@ async fn tombstone_of(
     incarnation: marchland_common::order::Incarnation,
 ) -> Tombstone {
     let key = client.keys().dead_of(incarnation);
-    Tombstone::parse(&key, &client.get(&key).await.unwrap().unwrap()).unwrap()
+    Tombstone::read(&client.get(&key).await.unwrap().unwrap())
 }
 
 async fn a_holder_whose_address_refuses_is_given_up_in_the_same_transaction(arm: Arm) {

