@@ -23,6 +23,7 @@ mod register;
 mod supervise;
 mod tombstone;
 mod txn;
+mod values;
 mod view;
 mod watcher;
 
@@ -42,5 +43,6 @@ pub use tombstone::{
     Tombstone, TombstoneError, TombstoneMode, TombstoneOutcome, Verdict, tombstone,
 };
 pub use txn::{Guard, Op, Txn, TxnOutcome};
+pub use values::{ClockValue, MetaValue, SlotValue, SpaceValue};
 pub use view::{Diff, Entries, View, diff};
 pub use watcher::{Change, RelistReason, WatchStats, Watcher, WatcherGone, WatcherOptions};

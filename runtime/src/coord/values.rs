@@ -1,0 +1,45 @@
+//! What the values of the cluster's keys look like: JSON, so that an operator can read them with
+//! any tool of the store.
+
+use super::member::as_text;
+use marchland_common::order::NodeName;
+use marchland_common::world::Layout;
+use serde::{Deserialize, Serialize};
+
+/// The value of `slot/<k>`. The slot's term is the revision of its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotValue {
+    /// The baseapp that keeps the slot, in whichever life.
+    #[serde(with = "as_text")]
+    pub base: NodeName,
+}
+
+/// The value of `space/<id>`: what was asked for, and the layout that stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceValue {
+    /// Over how many cellapps the space is split; 0 is all that were there.
+    pub cells: u32,
+    /// The layout; a larger version replaces a smaller one.
+    pub layout: Layout,
+}
+
+/// The value of `clock`: where the cluster's ticks begin. Written once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockValue {
+    /// Calendar time of tick 0 in milliseconds since 1970. Used once, by a process that has heard
+    /// no peer yet; from then on peers align with each other.
+    pub origin_wall_ms: u64,
+    /// The length of a tick in microseconds.
+    pub step_us: u64,
+}
+
+/// The value of `meta`. Written once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetaValue {
+    /// Tells this cluster from every other, also one of the same name.
+    pub cluster_id: u64,
+    /// The oldest protocol that its members speak.
+    pub proto_min: u32,
+    /// The newest one.
+    pub proto_max: u32,
+}
