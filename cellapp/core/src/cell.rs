@@ -9,8 +9,9 @@ mod snapshot;
 pub use queries::{CellBrief, Role};
 pub use snapshot::RestoreError;
 
+use crate::around::{self, Around};
 use crate::behaviour::World;
-use crate::entities::Entities;
+use crate::entities::{Entities, Leaving};
 use crate::io::{CellBug, CellConfig, CellInput, CellOutput};
 use crate::ownership::bases::Bases;
 use crate::ownership::borders::Borders;
@@ -22,6 +23,7 @@ use crate::ownership::steps::Reports;
 use crate::ownership::territory::Territory;
 use crate::traffic::peers::Peers;
 use crate::traffic::refusals::Refusals;
+use crate::witness::ViewScratch;
 use crate::{effects, ownership, traffic};
 use marchland_common::cluster::ClusterMap;
 use marchland_common::digest::digest_of;
@@ -49,7 +51,11 @@ pub(crate) struct Cell {
     pub bases: Bases,
     pub territory: Territory,
     pub reals: Entities,
-    pub looks: effects::surroundings::Alone,
+    pub around: Around,
+    /// Working memory of the witnesses, no part of the state.
+    pub views: ViewScratch,
+    /// Handoffs that begin at the end of this tick.
+    pub departures: Vec<(EntityId, Leaving)>,
     pub parked: Parked,
     pub seen: Seen,
     pub borders: Borders,
@@ -66,6 +72,8 @@ impl Cell {
     pub fn new(config: CellConfig, world: SharedWorld) -> Self {
         Self {
             peers: Peers::new(config.node),
+            around: Around::new(&config),
+            views: ViewScratch::new(world.kinds()),
             config,
             world,
             tick: Tick(0),
@@ -76,7 +84,7 @@ impl Cell {
             bases: Bases::default(),
             territory: Territory::default(),
             reals: Entities::default(),
-            looks: effects::surroundings::Alone,
+            departures: Vec::new(),
             parked: Parked::default(),
             seen: Seen::default(),
             borders: Borders::default(),
@@ -111,9 +119,9 @@ impl Cell {
     }
 
     /// Says something to another cellapp, in this tick's bundle.
-    pub fn tell_cell(&mut self, to: Node, entity: EntityId, what: CellToCell) {
+    pub fn tell_cell(&mut self, to: Node, about: Option<EntityId>, what: CellToCell) {
         if !self.peers.send(to, Msg::CellToCell(what), self.tick) {
-            self.refusals.add(Refused::PeerGone, Some(to), Some(entity));
+            self.refusals.add(Refused::PeerGone, Some(to), about);
         }
     }
 
@@ -154,6 +162,7 @@ impl CellCore {
     #[must_use]
     pub fn digest(&self) -> u64 {
         let cell = &self.cell;
+        let around = &cell.around;
         let links: Vec<_> = cell
             .bases
             .links()
@@ -165,6 +174,8 @@ impl CellCore {
             links,
             cell.peers.digest(),
             cell.parked.len(),
+            (around.looks.len(), around.haunts.len(), around.mirrors.len()),
+            (around.witnesses.len(), around.signals.held()),
             cell.accepting,
             cell.halted,
         ))
@@ -179,6 +190,7 @@ fn phases(first: Tick) -> Scheduler<Cell> {
     phases.register(Phase::Network, "bundles", traffic::ingress::take_bundles);
     phases.register(Phase::Network, "completions", traffic::ingress::take_completions);
     phases.register(Phase::Network, "resync", ownership::resync::answer);
+    phases.register(Phase::Network, "ghosts and signals", around::settle);
     phases.register(Phase::Network, "ended", ownership::resync::forget_ended);
     phases.register(Phase::Network, "windows", traffic::ingress::open_windows);
     phases.register(Phase::Timer, "timers", effects::timers::fire);
@@ -187,7 +199,9 @@ fn phases(first: Tick) -> Scheduler<Cell> {
     phases.register(Phase::Entity, "borders", ownership::borders::watch);
     phases.register(Phase::Script, "behaviours", effects::script::run);
     phases.register(Phase::SyncBuild, "steps", ownership::steps::build);
-    phases.register(Phase::SyncBuild, "handoffs", ownership::handoff::repeat);
+    phases.register(Phase::SyncBuild, "ghosts and views", around::watch);
+    phases.register(Phase::SyncBuild, "mail", around::post);
+    phases.register(Phase::SyncBuild, "handoffs", ownership::handoff::carry_out);
     phases.register(Phase::Flush, "expiry", traffic::flush::expire);
     phases.register(Phase::Flush, "bundles", traffic::flush::send);
     phases.register(Phase::Flush, "figures", traffic::flush::report);

@@ -154,6 +154,9 @@ pub enum CellOrder {
     Thaw,
     /// Take no new grants while the own registration is unproven, or take them again.
     Accept(bool),
+    /// The stream between this process and that life was broken off, in either direction, and
+    /// begins anew: what was under way is lost. (The link says so on both sides.)
+    LinkReset(Node),
 }
 
 /// Everything that one tick produced.

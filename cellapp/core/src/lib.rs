@@ -4,6 +4,7 @@
 //! [`cell`] is the door. Behind it each phase of a tick is a row of small rooms: `traffic` takes
 //! bundles in and sends them, `ownership` decides who is real, `effects` runs behaviours.
 
+mod around;
 pub mod behaviour;
 pub mod cell;
 mod effects;

@@ -34,7 +34,7 @@ fn an_entity_that_walks_over_a_border_is_simulated_in_every_tick_by_exactly_one_
     assert_eq!((record.owner, record.epoch), (cell(2), Epoch::of_grant(2)));
     assert!(cluster.cells[&cell(1)].brief(id).is_none_or(|brief| brief.role == Role::Ghost));
     let here = cluster.cells[&cell(2)].brief(id).unwrap();
-    assert_eq!((here.role, here.owner), (Role::Real, cell(2)));
+    assert_eq!((here.role, here.owner), (Role::Real, Some(cell(2))));
 
     // Entity time grew by one step in each tick since the birth, across both owners.
     let born = record.first_ticks[0];

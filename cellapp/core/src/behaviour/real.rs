@@ -317,10 +317,14 @@ impl<'a> RealCtx<'a> {
 
 /// A real in the hands of its signal handler: only volatile properties can be written.
 pub struct SignalCtx<'a> {
-    pub(crate) inner: RealCtx<'a>,
+    inner: RealCtx<'a>,
 }
 
-impl SignalCtx<'_> {
+impl<'a> SignalCtx<'a> {
+    pub(crate) const fn new(inner: RealCtx<'a>) -> Self {
+        Self { inner }
+    }
+
     /// Who this is.
     #[must_use]
     pub const fn id(&self) -> EntityId {

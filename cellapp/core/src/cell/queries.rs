@@ -32,8 +32,8 @@ pub struct CellBrief {
     pub kind: KindId,
     /// Where it is.
     pub place: Place,
-    /// Its owner, as far as is known here.
-    pub owner: Node,
+    /// Its owner, as far as is known here; none for a ghost that nobody speaks for.
+    pub owner: Option<Node>,
     /// The owner's epoch.
     pub epoch: Epoch,
     /// Its newest step, or a ghost's sequence.
@@ -60,7 +60,8 @@ impl CellCore {
     /// One entity, if it is known here.
     #[must_use]
     pub fn brief(&self, entity: EntityId) -> Option<CellBrief> {
-        self.cell.reals.get(entity).map(|real| self.real_brief(real))
+        let real = self.cell.reals.get(entity).map(|real| self.real_brief(real));
+        real.or_else(|| self.ghost_brief(entity))
     }
 
     fn real_brief(&self, real: &Real) -> CellBrief {
@@ -76,12 +77,29 @@ impl CellCore {
             role,
             kind: real.state.kind,
             place: real.state.place,
-            owner: me,
+            owner: Some(me),
             epoch: real.epoch,
             seq: real.seq,
             pinned: pin.map(|pin| pin.until),
             props: (0_u8..).zip(real.state.props.iter().cloned()).collect(),
         }
+    }
+
+    fn ghost_brief(&self, entity: EntityId) -> Option<CellBrief> {
+        let around = &self.cell.around;
+        let look = around.looks.get(entity).filter(|_| around.mirrors.shows(entity))?;
+        let place = Place { space: look.space(), pos: look.pos(), heading: look.heading() };
+        Some(CellBrief {
+            entity,
+            role: Role::Ghost,
+            kind: look.kind(),
+            place,
+            owner: around.mirrors.owner_of(entity),
+            epoch: look.epoch(),
+            seq: look.seq(),
+            pinned: None,
+            props: look.props().to_vec(),
+        })
     }
 
     /// Every real, frozen and ended ones included, by id.
@@ -93,7 +111,8 @@ impl CellCore {
     /// Every ghost, by id.
     #[must_use]
     pub fn ghosts(&self) -> Vec<EntityId> {
-        Vec::new()
+        let around = &self.cell.around;
+        around.looks.ids().into_iter().filter(|id| around.mirrors.shows(*id)).collect()
     }
 
     /// What a real's state is at this moment, its time included.

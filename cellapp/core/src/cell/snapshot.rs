@@ -4,6 +4,7 @@
 //! anew.
 
 use super::{Cell, CellCore, SharedWorld, phases};
+use crate::around::Around;
 use crate::entities::Real;
 use crate::io::CellConfig;
 use crate::ownership::bases::Bases;
@@ -82,6 +83,7 @@ image! {
     borders: Borders,
     orders: Orders,
     drain: Drain,
+    around: Around,
     accepting: bool,
     halted: bool,
 }

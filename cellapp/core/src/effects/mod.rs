@@ -10,6 +10,5 @@ pub mod messages;
 pub mod outcomes;
 pub mod queue;
 pub mod script;
-pub mod surroundings;
 pub mod timers;
 pub mod turn;

@@ -1,5 +1,6 @@
 //! What a behaviour asked for beyond its own state, carried out at the end of the tick.
 
+use crate::around;
 use crate::behaviour::Effect;
 use crate::cell::Cell;
 use crate::entities::Leaving;
@@ -15,7 +16,7 @@ pub fn carry_out(cell: &mut Cell, entity: EntityId) {
     let Some(real) = cell.reals.get_mut(entity) else { return };
     for effect in std::mem::take(&mut real.pending.effects) {
         match effect {
-            Effect::Signal { .. } => {}
+            Effect::Signal { to, payload } => around::show(cell, entity, to, payload.into()),
             Effect::Notice(payload) => {
                 let payload = payload.into();
                 cell.tell_base(entity, CellToBase::Notice { entity, payload });

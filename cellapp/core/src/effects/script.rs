@@ -1,11 +1,13 @@
 //! The Script phase: every real that is awake or that something waits for, in the order of ids.
 
 use super::turn::{Disposition, Turn, take_turn};
+use crate::behaviour::SignalCtx;
 use crate::cell::Cell;
 use crate::io::CellBug;
-use marchland_common::journal::Refused;
-use marchland_common::msg::BaseToCell;
-use marchland_common::order::EntityId;
+use crate::signals;
+use marchland_common::journal::{Event, Refused};
+use marchland_common::msg::{BaseToCell, Signal};
+use marchland_common::order::{EntityId, SessionId};
 use marchland_common::world::Change;
 use std::collections::VecDeque;
 
@@ -36,6 +38,9 @@ fn run_one(turn: &mut Turn<'_>) -> bool {
     if let Some(argument) = turn.real.birth.take() {
         turn.call(|behaviour, me, _| behaviour.born(me, &argument));
     }
+    for session in std::mem::take(&mut turn.real.sessions_due) {
+        turn.attach(session);
+    }
     take_queue(turn);
     while let Some((token, payload)) = turn.real.completed.pop_front() {
         if turn.is_over() {
@@ -43,6 +48,9 @@ fn run_one(turn: &mut Turn<'_>) -> bool {
         } else {
             turn.call(|behaviour, me, _| behaviour.completed(me, token, &payload));
         }
+    }
+    while let Some(signal) = turn.real.signals.pop_front() {
+        hear(turn, &signal);
     }
     if let Some((session, payload)) = turn.real.input.take() {
         let rows = turn.real.state.commands.rows();
@@ -56,6 +64,29 @@ fn run_one(turn: &mut Turn<'_>) -> bool {
         turn.call(|behaviour, me, sight| behaviour.tick(me, sight));
     }
     !turn.real.has_work()
+}
+
+/// A signal of another entity. It may change what does not last, and nothing else.
+fn hear(turn: &mut Turn<'_>, signal: &Signal) {
+    let (to, source) = (turn.real.id, signal.source);
+    if turn.is_over() {
+        turn.refuse(Refused::SignalLost);
+        return;
+    }
+    let behaviour = turn.behaviour;
+    behaviour.signal(&mut SignalCtx::new(turn.me()), source, &signal.payload);
+    let n = signals::number(signal);
+    turn.events.push(Event::SignalRun { to, source, epoch: signal.epoch, n });
+}
+
+impl Turn<'_> {
+    /// Makes a session the newest of the entity.
+    fn attach(&mut self, session: SessionId) {
+        let rows = self.real.state.commands.rows();
+        if rows.last().is_none_or(|row| row.session != session) {
+            self.me().record(Change::Attach(session));
+        }
+    }
 }
 
 /// Takes what waits, in its order; what must be held stays, in its order.
@@ -82,13 +113,12 @@ fn take_one(turn: &mut Turn<'_>, msg: &BaseToCell, blocked: &mut Vec<EntityId>) 
         BaseToCell::Inbox(message) => return turn.message(message, blocked),
         BaseToCell::Answer { out_seq, outcome, .. } => return turn.answer(*out_seq, outcome),
         BaseToCell::Settled { source, through, .. } => turn.settled(*source, *through, true),
-        BaseToCell::Attach { session, .. } => {
-            let rows = turn.real.state.commands.rows();
-            if rows.last().is_none_or(|row| row.session != *session) {
-                turn.me().record(Change::Attach(*session));
-            }
+        BaseToCell::Attach { session, radius, .. } => {
+            turn.attach(*session);
+            turn.watches.push((turn.real.id, *session, Some(*radius)));
         }
         BaseToCell::Detach { session, .. } => {
+            turn.watches.push((turn.real.id, *session, None));
             let rows = turn.real.state.commands.rows();
             match rows.iter().any(|row| row.session == *session) {
                 true => turn.me().record(Change::Detach(*session)),

@@ -1,12 +1,13 @@
 //! One real in the hands of its behaviour, with everything that a call may touch.
 
-use crate::behaviour::{Behaviour, RealCtx, Sight, SightSource};
+use crate::behaviour::{Behaviour, RealCtx, Sight};
 use crate::cell::Cell;
 use crate::entities::Real;
+use crate::interest::Looks;
 use crate::io::CellBug;
 use crate::traffic::refusals::Refusals;
 use marchland_common::journal::{Event, Refused};
-use marchland_common::order::{EntityId, Node, Tick};
+use marchland_common::order::{EntityId, Node, SessionId, Tick};
 use marchland_common::world::{EntityState, KindDef};
 
 /// Whether something that waited is dealt with.
@@ -24,7 +25,9 @@ pub struct Turn<'a> {
     pub real: &'a mut Real,
     pub kind: &'a KindDef,
     pub behaviour: &'a dyn Behaviour,
-    pub around: &'a dyn SightSource,
+    pub looks: &'a Looks,
+    /// Clients that begin (with a radius) or end to look.
+    pub watches: &'a mut Vec<(EntityId, SessionId, Option<i32>)>,
     pub events: &'a mut Vec<Event>,
     pub refusals: &'a mut Refusals,
     pub base: Option<Node>,
@@ -39,7 +42,7 @@ impl Turn<'_> {
     ) -> R {
         let real = &mut *self.real;
         let (id, space) = (real.id, real.state.place.space);
-        let sight = Sight::new(self.around, space, id);
+        let sight = Sight::new(self.looks, space, id);
         let mut me = RealCtx::new(id, self.tick, self.kind, &mut real.state, &mut real.pending);
         call(self.behaviour, &mut me, &sight)
     }
@@ -84,7 +87,8 @@ pub fn take_turn<R>(
         tick: cell.tick,
         kind,
         behaviour: cell.world.behaviour(kind.id),
-        around: &cell.looks,
+        looks: &cell.around.looks,
+        watches: &mut cell.around.watches,
         events: &mut cell.out.events,
         refusals: &mut cell.refusals,
         base,

@@ -4,7 +4,7 @@
 use crate::behaviour::Pending;
 use bytes::Bytes;
 use marchland_common::digest::digest_of;
-use marchland_common::msg::{BaseToCell, HandoffWhy, Prepare, Step};
+use marchland_common::msg::{BaseToCell, HandoffWhy, Prepare, Signal, Step};
 use marchland_common::order::{EntityId, Epoch, Node, Seq, SessionId, Tick};
 use marchland_common::time::EntityTime;
 use marchland_common::world::EntityState;
@@ -100,6 +100,10 @@ pub struct Real {
     pub unacked: VecDeque<UnackedStep>,
     /// What waits for the behaviour, in the order of its coming.
     pub queue: VecDeque<BaseToCell>,
+    /// Sessions that the grant named and that the state may not know yet.
+    pub sessions_due: Vec<SessionId>,
+    /// Signals for its behaviour, in order.
+    pub signals: VecDeque<Signal>,
     /// Something that was to wait was lost: nothing more is let in under this epoch.
     pub refuses: bool,
     /// The newest input of its client.
@@ -142,6 +146,8 @@ impl Real {
             snapshot_wanted: false,
             unacked: VecDeque::new(),
             queue: VecDeque::new(),
+            sessions_due: Vec::new(),
+            signals: VecDeque::new(),
             refuses: false,
             input: None,
             completed: VecDeque::new(),
@@ -192,6 +198,8 @@ impl Real {
         !self.queue.is_empty()
             || self.input.is_some()
             || !self.completed.is_empty()
+            || !self.sessions_due.is_empty()
+            || !self.signals.is_empty()
             || self.birth.is_some()
     }
 

@@ -4,19 +4,19 @@
 //! the entity. What it activates is the parked offload when that is the very step of the grant, for
 //! it is fresher in what does not last; else the base's image.
 
+use crate::around::{self, Arrival};
 use crate::cell::Cell;
 use crate::entities::Real;
 use crate::io::CellBug;
 use marchland_common::journal::{EndWhy, Event, Refused};
-use marchland_common::msg::{BaseToCell, CellToBase, Grant, GrantWhy, Offload};
-use marchland_common::order::{CommandDedup, EntityId, Epoch, Node, Seq};
+use marchland_common::msg::{CellToBase, Grant, GrantWhy, Offload};
+use marchland_common::order::{CommandDedup, EntityId, Epoch, Node, NodeKind, SESSIONS_MAX, Seq};
 use marchland_common::world::{EntityState, KindDef, Outbox};
 
 /// Parks an offload of another cellapp.
 pub fn park(cell: &mut Cell, from: Node, offload: Offload) {
     let entity = offload.entity;
-    let is_next = is_plausible(offload.epoch, offload.seq);
-    if !is_next || !is_sound(cell, entity, &offload.state) {
+    if !is_plausible_offload(&offload) || !is_sound(cell, entity, &offload.state) {
         cell.refuse(Refused::Malformed, from, entity);
         return;
     }
@@ -26,7 +26,7 @@ pub fn park(cell: &mut Cell, from: Node, offload: Offload) {
     }
     if cell.has_bug(CellBug::ActivateOnOffload) {
         activate_at_once(cell, from, offload);
-    } else if !cell.parked.put(cell.tick, offload) {
+    } else if !cell.parked.put(cell.tick, from, offload) {
         cell.refuse(Refused::QueueFull, from, entity);
     }
 }
@@ -57,7 +57,7 @@ pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
         return;
     }
     let parked = cell.parked.take(entity);
-    let offload = parked.filter(|offload| is_for(offload, &grant));
+    let offload = parked.filter(|(_, offload)| is_for(offload, &grant));
     if offload.is_none() && durable_digest(cell, &grant.state) != Some(grant.digest) {
         cell.refuse(Refused::DigestMismatch, from, entity);
         return;
@@ -79,22 +79,24 @@ fn holds(cell: &Cell, entity: EntityId, epoch: Epoch) -> bool {
 /// The highest epoch that this process knows of an entity.
 fn known_epoch(cell: &Cell, entity: EntityId) -> Epoch {
     let real = cell.reals.get(entity).map_or(Epoch::NONE, |real| real.epoch);
-    real.max(cell.seen.epoch(entity))
+    let ghost = cell.around.mirrors.epoch_of(entity).unwrap_or(Epoch::NONE);
+    real.max(cell.seen.epoch(entity)).max(ghost)
 }
 
 fn durable_digest(cell: &Cell, state: &EntityState) -> Option<u64> {
     cell.world.kinds().get(state.kind).map(|kind| state.durable_digest(kind))
 }
 
-fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<Offload>) {
+fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Offload)>) {
     let (entity, epoch, why) = (grant.entity, grant.epoch, grant.why);
     if let Some(old) = cell.reals.get(entity) {
         let (epoch, seq) = (old.epoch, old.seq);
+        around::disown(cell, entity);
         super::handoff::end(cell, entity);
         cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Replaced });
     }
-    let state = match offload {
-        Some(offload) => offload.state,
+    let state = match &offload {
+        Some((_, offload)) => offload.state.clone(),
         None => *grant.state,
     };
     let mut real = Real::new(entity, epoch, grant.seq, grant.digest, state);
@@ -104,9 +106,7 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<Offload>)
     real.birth = (why == GrantWhy::Birth).then_some(grant.argument);
     real.reported = cell.tick;
     real.mark = cell.bases.steps_of(entity);
-    for (session, radius) in grant.sessions {
-        real.queue.push_back(BaseToCell::Attach { entity, session, radius });
-    }
+    real.sessions_due = grant.sessions.iter().map(|(session, _)| *session).collect();
     let event =
         Event::Activated { entity, epoch, seq: grant.seq, digest: grant.digest, base: from, why };
     cell.seen.note(entity, epoch);
@@ -114,6 +114,8 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<Offload>)
     crate::effects::timers::list(cell, entity);
     cell.borders.look_at([entity]);
     cell.event(event);
+    let arrival = Arrival { why, offload: offload.as_ref(), sessions: &grant.sessions };
+    around::begin(cell, entity, &arrival);
 }
 
 /// The fault of activating without the base.
@@ -130,7 +132,7 @@ fn activate_at_once(cell: &mut Cell, from: Node, offload: Offload) {
         argument: bytes::Bytes::new(),
     };
     let base = cell.bases.keeper(offload.entity.slot()).unwrap_or(from);
-    activate(cell, base, grant, Some(offload));
+    activate(cell, base, grant, Some((from, offload)));
 }
 
 /// Whether a state that came from elsewhere keeps the promises of its kind, so that nothing here
@@ -148,7 +150,19 @@ fn is_sound(cell: &Cell, entity: EntityId, state: &EntityState) -> bool {
 const NUMBER_MAX: u64 = 1 << 62;
 
 fn is_plausible(epoch: Epoch, seq: Seq) -> bool {
-    epoch.0 < NUMBER_MAX && seq.0 < NUMBER_MAX
+    (1..NUMBER_MAX).contains(&epoch.0) && seq.0 < NUMBER_MAX
+}
+
+/// Most hosts that an offload may name: a cluster has far fewer cellapps.
+const HOSTS_MAX: usize = 512;
+
+fn is_plausible_offload(offload: &Offload) -> bool {
+    is_plausible(offload.epoch, offload.seq)
+        && offload.ghost_seq.0 < NUMBER_MAX
+        && offload.ghost_since <= offload.epoch
+        && offload.hosts.len() <= HOSTS_MAX
+        && offload.hosts.iter().all(|host| host.name.kind == NodeKind::Cell)
+        && offload.witnesses.len() <= SESSIONS_MAX
 }
 
 fn fits_kind(state: &EntityState, kind: &KindDef) -> bool {

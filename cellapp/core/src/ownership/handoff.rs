@@ -14,17 +14,28 @@
 //! Instead of the record the base may say Abort: the owner runs on under the same epoch. Whoever
 //! acts under an ended epoch is told Fenced and drops its copy at once.
 
+use crate::around;
 use crate::cell::Cell;
 use crate::entities::{Frozen, Leaving, Phase};
 use crate::io::CellBug;
 use marchland_common::journal::{EndWhy, Event, Refused};
 use marchland_common::msg::{CellToBase, CellToCell, HandoffRefusal, HandoffWhy, Offload, Prepare};
-use marchland_common::order::{EntityId, Epoch, Node, Seq, SignalWindow};
+use marchland_common::order::{EntityId, Epoch, Node, Seq};
 use marchland_common::world::Change;
 
-/// Begins a handoff: the step before it was the last of this epoch.
-pub fn begin(cell: &mut Cell, entity: EntityId, leaving: Leaving) {
+/// Begins the handoffs of this tick, and asks again for those that are not answered.
+pub fn carry_out(cell: &mut Cell) {
+    for (entity, leaving) in std::mem::take(&mut cell.departures) {
+        begin(cell, entity, leaving);
+    }
+    repeat(cell);
+}
+
+/// Begins a handoff: the step before it was the last of this epoch, and everybody around was told
+/// of it.
+fn begin(cell: &mut Cell, entity: EntityId, leaving: Leaving) {
     let tick = cell.tick;
+    let Some(departure) = around::depart(cell, entity) else { return };
     let Some(real) = cell.reals.get(entity) else { return };
     let place = real.state.place;
     let layout_version = cell.map.layout(place.space).map_or(0, |layout| layout.version);
@@ -38,23 +49,22 @@ pub fn begin(cell: &mut Cell, entity: EntityId, leaving: Leaving) {
         seq,
         digest,
         state: real.state.clone(),
-        ghost_seq: Seq(0),
-        ghost_since: epoch,
-        hosts: Vec::new(),
-        witnesses: Vec::new(),
-        signals: SignalWindow::default(),
+        ghost_seq: departure.ghosts.ghost_seq,
+        ghost_since: departure.ghosts.ghost_since,
+        hosts: departure.ghosts.hosts,
+        witnesses: departure.witnesses,
+        signals: departure.signals,
         scratch: Vec::new(),
     };
     crate::effects::timers::unlist(cell, entity);
     cell.borders.forget(entity);
     cell.tell_base(entity, CellToBase::Prepare(prepare.clone()));
-    cell.tell_cell(target, entity, CellToCell::Offload(Box::new(offload)));
+    cell.tell_cell(target, Some(entity), CellToCell::Offload(Box::new(offload)));
     cell.reals.set_phase(entity, Phase::Frozen(Box::new(Frozen { prepare, since: tick })));
     cell.event(Event::Frozen { entity, epoch, seq, target, why });
 }
 
-/// Asks again for every handoff that is not answered. Runs after this tick's began.
-pub fn repeat(cell: &mut Cell) {
+fn repeat(cell: &mut Cell) {
     let waiting: Vec<EntityId> = cell.reals.frozen().iter().copied().collect();
     for entity in waiting {
         let Some(frozen) = cell.reals.get(entity).and_then(|real| real.frozen()) else { continue };
@@ -97,6 +107,7 @@ pub fn abort(
     cell.reals.touch(entity);
     crate::effects::timers::list(cell, entity);
     cell.borders.look_at([entity]);
+    around::thaw(cell, entity);
     cell.event(Event::Unfrozen { entity, epoch, seq, reason });
 }
 
@@ -111,6 +122,7 @@ pub fn release(cell: &mut Cell, from: Node, entity: EntityId, epoch: Epoch) {
         return;
     }
     let seq = real.seq;
+    around::released(cell, entity);
     end(cell, entity);
     cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Released });
 }
@@ -129,6 +141,7 @@ pub fn fenced(cell: &mut Cell, from: Node, entity: EntityId, epoch: Epoch, curre
         return;
     }
     let (epoch, seq) = (real.epoch, real.seq);
+    around::fenced(cell, entity);
     end(cell, entity);
     cell.seen.note(entity, current);
     cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Fenced });
@@ -141,6 +154,7 @@ pub fn retire(cell: &mut Cell, entity: EntityId) {
     if let Some(order) = cell.orders.forget(entity) {
         super::orders::refuse(cell, order, HandoffRefusal::NoSuchEntity);
     }
+    around::ended(cell, entity);
     cell.reals.set_phase(entity, Phase::Ended);
 }
 
@@ -155,6 +169,8 @@ pub fn end(cell: &mut Cell, entity: EntityId) {
     cell.refusals.add_many(Refused::NotHere, base, Some(entity), inputs as u32);
     let lost = real.completed.len() as u32;
     cell.refusals.add_many(Refused::CompletionLost, None, Some(entity), lost);
+    let unheard = real.signals.len() as u32;
+    cell.refusals.add_many(Refused::SignalLost, None, Some(entity), unheard);
     if let Some(order) = cell.orders.forget(entity) {
         super::orders::refuse(cell, order, HandoffRefusal::NotOwned);
     }

@@ -4,6 +4,7 @@
 //! its turn, as the first of an epoch even if nothing happened, as the last before a handoff, and
 //! when the base asked for the whole state. Nothing else is sent, and idle reals are not visited.
 
+use crate::around;
 use crate::behaviour::Pending;
 use crate::cell::Cell;
 use crate::effects::outcomes;
@@ -75,6 +76,7 @@ fn build_one(cell: &mut Cell, entity: EntityId) {
     }
     let pending = std::mem::take(&mut real.pending);
     let (moved, timers, awake) = (pending.moved, pending.timers, pending.awake);
+    let dirty = pending.dirty_props;
     let step = next_step(real, kind, pending, tick, leaving.is_some());
     if let Some(due) = report_due(real, tick, cell.config.volatile_every) {
         cell.reports.list(due, entity);
@@ -87,6 +89,9 @@ fn build_one(cell: &mut Cell, entity: EntityId) {
     }
     if let Some(awake) = awake {
         cell.reals.set_awake(entity, awake);
+    }
+    if moved || dirty != 0 {
+        around::touch(cell, entity, kind, dirty);
     }
     if let Some(step) = step {
         send(cell, step);
@@ -215,6 +220,6 @@ fn finish(cell: &mut Cell, entity: EntityId, leaving: Option<Leaving>) {
         handoff::retire(cell, entity);
         cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Destroyed });
     } else if let Some(leaving) = leaving {
-        handoff::begin(cell, entity, leaving);
+        cell.departures.push((entity, leaving));
     }
 }

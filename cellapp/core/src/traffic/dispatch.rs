@@ -1,5 +1,6 @@
 //! Each message to the room that it is for.
 
+use crate::around;
 use crate::cell::Cell;
 use crate::effects::queue;
 use crate::ownership::{grants, handoff, orders, resync};
@@ -60,15 +61,7 @@ fn from_base(cell: &mut Cell, from: Node, msg: BaseToCell) {
 fn from_cell(cell: &mut Cell, from: Node, msg: CellToCell) {
     match msg {
         CellToCell::Offload(offload) => grants::park(cell, from, *offload),
-        CellToCell::GhostCreate(_)
-        | CellToCell::GhostDeltas(_)
-        | CellToCell::GhostAdopt { .. }
-        | CellToCell::GhostRemove { .. }
-        | CellToCell::GhostDisown { .. }
-        | CellToCell::GhostNeedSnapshot { .. }
-        | CellToCell::Signal(_) => {
-            cell.refusals.add(Refused::NotHere, Some(from), None);
-        }
+        ghost_or_signal => around::take(cell, from, ghost_or_signal),
     }
 }
 

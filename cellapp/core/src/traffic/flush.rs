@@ -1,5 +1,6 @@
 //! The Flush phase: one bundle to every peer, empty or not, and the figures of the tick.
 
+use crate::around;
 use crate::cell::Cell;
 use marchland_common::journal::Refused;
 use marchland_common::msg::{Bundle, Header, Moment, Outgoing, SCHEMA};
@@ -17,6 +18,7 @@ pub fn send(cell: &mut Cell) {
     let live = cell.peers.live(cell.tick);
     for (node, lost) in cell.peers.drop_unreachable(&live) {
         cell.refusals.add_many(Refused::PeerGone, Some(node), None, lost);
+        around::reset(cell, node);
     }
     let accepting =
         cell.accepting && !cell.drain.is_on() && cell.reals.len() < cell.config.reals_max;
@@ -47,6 +49,9 @@ pub fn report(cell: &mut Cell) {
     let stats = &mut cell.out.stats;
     stats.reals = cell.reals.len();
     stats.frozen = cell.reals.frozen().len();
+    stats.ghosts = cell.around.mirrors.len();
+    stats.witnesses = cell.around.witnesses.len();
+    stats.signals_held = cell.around.signals.held();
     stats.parked = cell.parked.len();
     stats.held_back = cell.peers.waiting();
     stats.waiting = cell.bases.closed_slots().map(|slot| cell.reals.count_of(slot)).sum();

@@ -2,6 +2,7 @@
 
 use super::dispatch;
 use super::peers::{Heard, Unheard};
+use crate::around;
 use crate::cell::Cell;
 use crate::io::{CellBug, CellOrder};
 use marchland_common::cluster::MapChange;
@@ -19,6 +20,7 @@ pub fn follow_map(cell: &mut Cell) {
     if changes.is_empty() {
         return;
     }
+    let gone = around::bridge(&changes);
     for change in changes {
         let is_layout = matches!(change, MapChange::Layout(_));
         if !is_sound(&change) {
@@ -29,15 +31,22 @@ pub fn follow_map(cell: &mut Cell) {
             cell.refusals.add(Refused::StaleLayout, None, None);
         }
     }
-    for (node, lost) in cell.peers.follow(&cell.map, cell.tick) {
-        cell.refusals.add_many(Refused::PeerGone, Some(node), None, lost);
-    }
-    follow_bases(cell);
+    follow_peers(cell);
+    around::follow_map(cell, &gone);
     let changed = cell.territory.follow(&cell.map, cell.config.node);
     if !changed.is_empty() {
         let ids = cell.reals.ids_where(|real| changed.contains(&real.state.place.space));
         cell.borders.look_at(ids);
     }
+}
+
+/// Who is there, and who is no more.
+fn follow_peers(cell: &mut Cell) {
+    for (node, lost) in cell.peers.follow(&cell.map, cell.tick) {
+        cell.refusals.add_many(Refused::PeerGone, Some(node), None, lost);
+        around::forget(cell, node);
+    }
+    follow_bases(cell);
 }
 
 /// Whether distances in a layout can be computed.
@@ -106,7 +115,16 @@ pub fn take_orders(cell: &mut Cell) {
             CellOrder::Freeze => cell.halted = true,
             CellOrder::Thaw => cell.halted = false,
             CellOrder::Accept(accepting) => cell.accepting = accepting,
+            CellOrder::LinkReset(peer) => reset(cell, peer),
         }
+    }
+}
+
+/// What was under way between this process and a peer was lost.
+fn reset(cell: &mut Cell, peer: Node) {
+    match cell.bases.link_mut(peer) {
+        Some(link) => link.resync = true,
+        None => around::reset(cell, peer),
     }
 }
 
@@ -128,6 +146,9 @@ fn is_heard(cell: &mut Cell, frame: &Frame) -> bool {
         true => Err(Unheard::Stale),
         false => cell.peers.hear(from, frame.bundle.n, cell.tick),
     };
+    if heard == Ok(Heard::AfterGap) {
+        reset(cell, from);
+    }
     let refused = match heard {
         Ok(Heard::Next) => None,
         Ok(Heard::AfterGap) | Err(Unheard::Repeated) => Some(Refused::BundleGap),
@@ -139,16 +160,16 @@ fn is_heard(cell: &mut Cell, frame: &Frame) -> bool {
     }
     if heard.is_ok() && !known {
         // A new life is at work before the registry told: what its predecessor kept is its own.
-        for (node, lost) in cell.peers.follow(&cell.map, cell.tick) {
-            cell.refusals.add_many(Refused::PeerGone, Some(node), None, lost);
-        }
-        follow_bases(cell);
+        follow_peers(cell);
     }
     heard.is_ok()
 }
 
 fn read(cell: &mut Cell, frame: Frame) {
     let from = frame.from;
+    if from.name.kind == NodeKind::Cell {
+        around::hear(cell, from);
+    }
     match frame.bundle.header {
         Header::BaseToCell { durable_tick } if from.name.kind == NodeKind::Base => {
             cell.bases.note_durable(from, durable_tick);

@@ -178,6 +178,13 @@ impl Witnesses {
         self.witnesses.range_mut((entity, SessionId(0))..=(entity, SessionId(u64::MAX)))
     }
 
+    /// The sessions that look from an entity, each with its radius in millimetres.
+    #[must_use]
+    pub fn sessions(&self, entity: EntityId) -> Vec<(SessionId, i32)> {
+        let range = (entity, SessionId(0))..=(entity, SessionId(u64::MAX));
+        self.witnesses.range(range).map(|((_, s), witness)| (*s, witness.radius)).collect()
+    }
+
     /// Whom a client holds, by ascending id.
     #[must_use]
     pub fn seen(&self, entity: EntityId, session: SessionId) -> Vec<EntityId> {

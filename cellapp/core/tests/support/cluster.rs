@@ -27,6 +27,8 @@ pub struct Cluster {
     pub inputs: BTreeMap<Node, CellInput>,
     /// Cells that do not run at present; what is for them waits.
     pub paused: Vec<Node>,
+    /// Bundles between cells do not arrive.
+    pub lose_cell_mail: bool,
     /// What each cell produced, newest last.
     pub outputs: Vec<(Node, Tick, CellOutput)>,
     next_n: BTreeMap<SessionId, u64>,
@@ -73,6 +75,7 @@ impl Cluster {
             wire: BTreeMap::new(),
             inputs: BTreeMap::new(),
             paused: Vec::new(),
+            lose_cell_mail: false,
             outputs: Vec::new(),
             next_n: BTreeMap::new(),
         };
@@ -144,6 +147,8 @@ impl Cluster {
             flushed.extend(output.bundles.iter().cloned().map(|out| (*node, out)));
             self.outputs.push((*node, self.tick, output));
         }
+        let is_lost = |to: Node| self.lose_cell_mail && to.name.kind == NodeKind::Cell;
+        flushed.retain(|(_, out)| !is_lost(out.to));
         for (from, out) in flushed {
             self.inject(out.to, Frame { from, bundle: out.bundle });
         }

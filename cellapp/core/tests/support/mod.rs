@@ -1,6 +1,6 @@
 //! Two or more cores, a scripted base on the other side, and a wire between them that takes half a
 //! tick each way.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 pub mod base;
 pub mod cluster;
