@@ -1,0 +1,169 @@
+//! Starting: the folder, the port, the store, the name. Each can fail, and says what to do.
+
+use super::options::ProcessOptions;
+use crate::coord::{
+    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
+    RegisterOptions, Registration, claim_name,
+};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+
+/// Why a process did not start. Nothing else is disturbed by it.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The folder cannot be written.
+    #[error("cannot write to {}: {source}; choose another folder with --dir", path.display())]
+    Dir {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {addr}: {source}; stop what holds it or choose another address")]
+    Port {
+        /// The address.
+        addr: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The coordination store does not answer.
+    #[error("no answer from etcd at {endpoints}: {source}; is it running there?")]
+    Store {
+        /// The endpoints.
+        endpoints: String,
+        /// Why.
+        #[source]
+        source: CoordError,
+    },
+    /// Somebody else holds the name.
+    #[error("cannot start as {name}: {source}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Who holds it.
+        #[source]
+        source: ClaimError,
+    },
+}
+
+/// A listener and the address that others are told.
+#[derive(Debug)]
+pub struct Bound {
+    /// The listener.
+    pub listener: TcpListener,
+    /// Where it really listens.
+    pub local: SocketAddr,
+    /// What others are told: `host:port`.
+    pub advertised: String,
+}
+
+/// A registered process.
+pub struct Started {
+    /// The store.
+    pub coord: CoordClient,
+    /// The name, held.
+    pub registration: Registration,
+}
+
+/// Makes the folder and proves that it can be written.
+///
+/// # Errors
+/// [`StartError::Dir`].
+pub fn prepare_dir(path: &Path) -> Result<(), StartError> {
+    let failed = |source| StartError::Dir { path: path.to_owned(), source };
+    std::fs::create_dir_all(path).map_err(failed)?;
+    let probe = path.join(format!(".probe-{}", std::process::id()));
+    std::fs::write(&probe, b"x").map_err(failed)?;
+    std::fs::remove_file(&probe).map_err(failed)
+}
+
+/// Listens.
+///
+/// # Errors
+/// [`StartError::Port`], which names the address.
+pub async fn bind(options: &ProcessOptions, addr: SocketAddr) -> Result<Bound, StartError> {
+    let failed = |source| StartError::Port { addr, source };
+    let listener = TcpListener::bind(addr).await.map_err(failed)?;
+    let local = listener.local_addr().map_err(failed)?;
+    Ok(Bound { listener, local, advertised: options.advertised(local) })
+}
+
+/// Connects to the store and takes the name. `extra` is told to everybody.
+///
+/// # Errors
+/// [`StartError::Store`] or [`StartError::Name`].
+pub async fn start(
+    options: &ProcessOptions,
+    link_addr: String,
+    extra: BTreeMap<String, String>,
+) -> Result<Started, StartError> {
+    let mut coord_options = CoordOptions::new(options.cluster.clone());
+    coord_options.seed = options.seed ^ u64::from(options.name.number);
+    let coord = CoordClient::connect(&options.etcd, coord_options)
+        .await
+        .map_err(|source| StartError::Store { endpoints: options.etcd.join(", "), source })?;
+    let info = MemberInfo {
+        name: options.name,
+        incarnation: None,
+        operator_addr: link_addr.clone(),
+        link_addr,
+        pid: std::process::id(),
+        host: host_name(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        state: MemberState::Ready,
+        extra,
+    };
+    let register = RegisterOptions {
+        ttl: options.ttl,
+        self_check: options.ttl / 4,
+        ..RegisterOptions::default()
+    };
+    let registration = claim_name(&coord, info, register, probe)
+        .await
+        .map_err(|source| StartError::Name { name: options.name.to_string(), source })?;
+    Ok(Started { coord, registration })
+}
+
+/// How long the holder of a name may take to say that it is there.
+const PROBE_MAX: Duration = Duration::from_millis(700);
+
+/// Asks whether somebody is at the address of a registered process.
+async fn probe(holder: MemberInfo) -> Probe {
+    let dial = TcpStream::connect(holder.link_addr.clone());
+    match tokio::time::timeout(PROBE_MAX, dial).await {
+        // A stopped process still accepts connections: only its answer proves that it runs.
+        Ok(Ok(stream)) => answers(stream, &holder).await,
+        Ok(Err(_)) => Probe::Refused,
+        Err(_) => Probe::Silent,
+    }
+}
+
+async fn answers(stream: TcpStream, holder: &MemberInfo) -> Probe {
+    use marchland_proto::operator::{HealthRequest, process_client::ProcessClient};
+    drop(stream);
+    let ask = async {
+        let mut client =
+            ProcessClient::connect(format!("http://{}", holder.link_addr)).await.ok()?;
+        client.health(HealthRequest {}).await.ok()
+    };
+    match tokio::time::timeout(PROBE_MAX, ask).await {
+        Ok(Some(reply)) if reply.get_ref().name == holder.name.to_string() => Probe::Answers,
+        // Somebody else took over the address.
+        Ok(Some(_) | None) => Probe::Refused,
+        Err(_) => Probe::Silent,
+    }
+}
+
+fn host_name() -> String {
+    nix_host().unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn nix_host() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|h| h.trim().to_owned())
+}
