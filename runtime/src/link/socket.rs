@@ -1,0 +1,121 @@
+//! Sockets and the HTTP/2 settings of both ends.
+//!
+//! Invariants: no socket delays small writes; both ends ask whether the other is there, also when
+//! nothing is said; both windows, of the stream and of the connection, are set, for setting one
+//! alone leaves the other at 64 KiB.
+
+use super::config::{H2_FRAME_BYTES, LinkTimes, WINDOW_BYTES};
+use super::evidence::DialFailure;
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::time::timeout;
+use tokio_stream::Stream;
+use tonic::transport::{Channel, Endpoint, Server, Uri};
+
+/// Connects to `host:port`.
+pub(super) async fn dial(addr: &str, limit: Duration) -> Result<TcpStream, DialFailure> {
+    match timeout(limit, dial_any(addr)).await {
+        Ok(dialed) => dialed,
+        Err(_) => Err(DialFailure::Silent),
+    }
+}
+
+async fn dial_any(addr: &str) -> Result<TcpStream, DialFailure> {
+    let mut failure = DialFailure::NameGone;
+    for addr in lookup_host(addr).await.map_err(|_| DialFailure::NameGone)? {
+        match TcpStream::connect(addr).await {
+            Ok(stream) => {
+                stream.set_nodelay(true).map_err(|e| DialFailure::of_io(&e))?;
+                return Ok(stream);
+            }
+            Err(error) => failure = DialFailure::of_io(&error),
+        }
+    }
+    Err(failure)
+}
+
+/// Speaks HTTP/2 over a connected socket. The channel lives as long as the socket: it does not
+/// connect again by itself.
+pub(super) async fn channel_over(
+    stream: TcpStream,
+    times: &LinkTimes,
+) -> Result<Channel, tonic::transport::Error> {
+    let mut stream = Some(stream);
+    let connector = tower::service_fn(move |_: Uri| {
+        let stream = stream.take().map(TokioIo::new);
+        async move { stream.ok_or_else(|| io::Error::other("this socket ended")) }
+    });
+    Endpoint::from_static("http://link")
+        .http2_keep_alive_interval(times.keep_alive)
+        .keep_alive_timeout(times.keep_alive_answer)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .http2_adaptive_window(false)
+        .max_frame_size(H2_FRAME_BYTES)
+        .connect_with_connector(connector)
+        .await
+}
+
+/// A server with the settings of the link plane, for services to be added to.
+#[must_use]
+pub fn server(times: &LinkTimes) -> Server {
+    Server::builder()
+        .http2_keepalive_interval(Some(times.keep_alive))
+        .http2_keepalive_timeout(Some(times.keep_alive_answer))
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .http2_adaptive_window(Some(false))
+        .max_frame_size(H2_FRAME_BYTES)
+        .max_concurrent_streams(64)
+}
+
+/// The sockets that a listener accepts. An error of one, or a shortage of descriptors, does not
+/// end it.
+pub fn incoming(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
+    futures::stream::unfold(listener, |listener| async move {
+        loop {
+            let accepted = listener.accept().await.and_then(|(stream, _)| {
+                stream.set_nodelay(true)?;
+                Ok(stream)
+            });
+            match accepted {
+                Ok(stream) => return Some((Ok(stream), listener)),
+                Err(error) => {
+                    crate::warn_rarely!(%error, "a connection was not accepted");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use futures::StreamExt;
+
+    #[tokio::test]
+    async fn neither_a_dialed_nor_an_accepted_socket_delays_small_writes() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let mut accepted = std::pin::pin!(incoming(listener));
+        let (dialed, accepted) =
+            tokio::join!(dial(&addr, Duration::from_secs(10)), accepted.next(),);
+        assert!(dialed.unwrap().nodelay().unwrap());
+        assert!(accepted.unwrap().unwrap().nodelay().unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_port_without_a_listener_and_a_name_without_an_address_are_absence() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let limit = Duration::from_secs(10);
+        assert_eq!(dial(&addr, limit).await.unwrap_err(), DialFailure::Refused);
+        assert!(dial("no such host:1", limit).await.unwrap_err().is_absence());
+    }
+}
