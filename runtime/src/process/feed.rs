@@ -5,7 +5,7 @@
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
 use crate::coord::{
-    Entries, Key, KeyValue, Keys, Member, MemberState, SlotValue, SpaceValue, Watcher,
+    Entries, Key, KeyValue, Keys, Member, MemberState, Revision, SlotValue, SpaceValue, Watcher,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
@@ -25,6 +25,8 @@ pub struct Seen {
     pub slots: Vec<SlotOwner>,
     /// The spaces and their layouts.
     pub spaces: BTreeMap<SpaceId, SpaceValue>,
+    /// The revisions of the spaces' keys, to guard their next change.
+    pub space_revisions: BTreeMap<SpaceId, Revision>,
     /// Lives that were declared dead.
     pub dead: BTreeSet<Incarnation>,
     /// The cluster's clock, if it was set.
@@ -57,6 +59,7 @@ impl Seen {
                 let value: SpaceValue = kv.json(key).ok()?;
                 (value.layout.space == id).then_some(())?;
                 self.spaces.insert(id, value);
+                self.space_revisions.insert(id, kv.mod_revision);
             }
             Key::Dead(incarnation) => {
                 self.dead.insert(incarnation);

@@ -1,0 +1,35 @@
+//! Connections to the processes that the manager asks, kept by address.
+
+use dashmap::DashMap;
+use marchland_proto::operator::process_client::ProcessClient;
+use std::time::Duration;
+use tonic::transport::{Channel, Endpoint};
+
+/// How long a process may take to accept a connection.
+const DIAL_MAX: Duration = Duration::from_millis(500);
+/// How long a process may take to answer a question.
+pub(crate) const ASK_MAX: Duration = Duration::from_secs(1);
+
+/// Channels by `host:port`. A channel connects when it is used and reconnects by itself.
+#[derive(Default)]
+pub(crate) struct AddressBook {
+    channels: DashMap<String, Channel>,
+}
+
+impl AddressBook {
+    /// A client of the process at an address; none if the address makes no sense.
+    pub(crate) fn process(&self, addr: &str) -> Option<ProcessClient<Channel>> {
+        if let Some(channel) = self.channels.get(addr) {
+            return Some(ProcessClient::new(channel.clone()));
+        }
+        let endpoint = Endpoint::from_shared(format!("http://{addr}")).ok()?;
+        let channel = endpoint.connect_timeout(DIAL_MAX).tcp_nodelay(true).connect_lazy();
+        self.channels.insert(addr.to_owned(), channel.clone());
+        Some(ProcessClient::new(channel))
+    }
+
+    /// Forgets addresses that nobody has any more.
+    pub(crate) fn keep(&self, addrs: &[&str]) {
+        self.channels.retain(|addr, _| addrs.contains(&addr.as_str()));
+    }
+}

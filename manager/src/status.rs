@@ -1,0 +1,94 @@
+//! The state of the cluster in one answer.
+
+use crate::fan_out::health;
+use crate::operator::Door;
+use marchland_common::order::NodeKind;
+use marchland_proto::operator::{CellStatus, HealthReply, MemberStatus, SpaceStatus, StatusReply};
+use marchland_runtime::coord::{Member, MemberState, SpaceValue};
+use marchland_runtime::process::Seen;
+
+/// Asks everybody and puts it together.
+pub(crate) async fn status(door: &Door) -> StatusReply {
+    let seen = door.feed.seen();
+    let health = health(&door.book, &seen).await;
+    let mut members: Vec<MemberStatus> =
+        seen.members.iter().map(|m| member_status(m, health.get(&m.node()))).collect();
+    members.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    let spaces: Vec<SpaceStatus> = seen.spaces.values().map(space_status).collect();
+    let mut reasons = door.waiting.borrow().clone();
+    if !door.leads.borrow().to_owned() {
+        reasons.push("no manager leads here".to_owned());
+    }
+    reasons.extend(missing(&seen));
+    for member in &members {
+        reasons.extend(member.reasons.iter().map(|r| format!("{}: {r}", member.name)));
+    }
+    let tick = members.iter().map(|m| m.tick).max().unwrap_or(0);
+    StatusReply { ready: reasons.is_empty(), reasons, tick, members, spaces }
+}
+
+/// What the cluster as a whole lacks.
+fn missing(seen: &Seen) -> Vec<String> {
+    let mut missing = Vec::new();
+    if seen.spaces.is_empty() {
+        missing.push("no space is laid out".to_owned());
+    }
+    if seen.slots.len() < usize::from(marchland_manager_core::SLOTS) {
+        missing.push(format!("{} of 256 base slots have a keeper", seen.slots.len()));
+    }
+    let lives: Vec<_> = seen.members.iter().map(Member::node).collect();
+    for value in seen.spaces.values() {
+        for cell in value.layout.cells() {
+            if cell.owner.is_none_or(|o| !lives.contains(&o)) {
+                missing.push(format!("cell {} of space {} is away", cell.cell, value.layout.space));
+            }
+        }
+    }
+    missing
+}
+
+fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus {
+    let name = member.info.name;
+    let manager = name.kind == NodeKind::Manager;
+    let state = match (member.info.state, health) {
+        (_, None) if !manager => "unreachable",
+        (MemberState::Draining | MemberState::Leaving, _) => "draining",
+        _ => "serving",
+    };
+    let mut status = MemberStatus {
+        name: name.to_string(),
+        kind: name.kind.name().to_owned(),
+        incarnation: member.incarnation.0,
+        state: state.to_owned(),
+        link: member.info.link_addr.clone(),
+        gateway: member.info.extra.get("gateway").cloned().unwrap_or_default(),
+        ..MemberStatus::default()
+    };
+    match health {
+        Some(h) => {
+            status.reals = h.reals;
+            status.ghosts = h.ghosts;
+            status.entities = h.entities;
+            status.sessions = h.sessions;
+            status.tick = h.tick;
+            status.reasons.clone_from(&h.reasons);
+            status.counters.clone_from(&h.counters);
+        }
+        None if !manager => status.reasons.push("it does not answer".to_owned()),
+        None => {}
+    }
+    status
+}
+
+fn space_status(value: &SpaceValue) -> SpaceStatus {
+    let cell = |c: marchland_common::world::CellRect| CellStatus {
+        id: c.cell.0,
+        rect: vec![c.rect.min.x, c.rect.min.y, c.rect.max.x, c.rect.max.y],
+        owner: c.owner.map_or_else(String::new, |o| o.name.to_string()),
+    };
+    SpaceStatus {
+        id: value.layout.space.0,
+        version: value.layout.version,
+        cells: value.layout.cells().into_iter().map(cell).collect(),
+    }
+}
