@@ -1,8 +1,7 @@
 //! The volatile part of an entity: what a restart may lose.
 
 use crate::lineage::Lineage;
-use marchland_common::msg::HandoffRefusal;
-use marchland_common::order::{Lsn, Tick};
+use marchland_common::order::Lsn;
 use serde::{Deserialize, Serialize};
 
 /// What is known of an entity beside its lineage.
@@ -18,9 +17,6 @@ pub struct Now {
     pub granted_again: u64,
     /// The owner's step counter at the newest accepted step, if the owner reported to this life.
     pub steps: Option<u64>,
-    /// The last tick of a refused request to hand over, and why: a request that is not newer is
-    /// the same.
-    pub refused: Option<(Tick, HandoffRefusal)>,
     /// When a whole state was asked for last.
     pub asked: Option<u64>,
     /// When its unfinished business is looked after.

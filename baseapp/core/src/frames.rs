@@ -21,6 +21,10 @@ impl BaseCore {
     /// the other side is asked what it holds.
     pub(crate) fn on_frame(&mut self, frame: Frame) {
         let Frame { from, bundle } = frame;
+        if from.name.kind == NodeKind::Base && self.is_outlived(from) {
+            // What an earlier life sent may be closed and forgotten by the word of the later one.
+            return self.refusals.add(Refused::StaleIncarnation, Some(from), None);
+        }
         let peer = self.peers.at(from);
         let follows = bundle.n == peer.got.saturating_add(1);
         if bundle.n <= peer.got {
@@ -98,6 +102,12 @@ impl BaseCore {
             }
             BaseToBase::Settled { source, to, through } => self.on_settled(source, to, through),
         }
+    }
+
+    /// Whether a later life of the same process is known.
+    fn is_outlived(&self, node: Node) -> bool {
+        let registered = self.map.member(node.name).is_some_and(|m| m.node > node);
+        registered || self.peers.was_later_heard(node)
     }
 
     /// Whether the entity belongs to a slot that another base keeps.

@@ -44,6 +44,17 @@ pub enum Held {
         /// The own fields at that moment.
         own: (Epoch, Seq, Vec<(u8, Value)>),
     },
+    /// An answer that the base gave alone.
+    Alone {
+        /// The entity.
+        entity: EntityId,
+        /// The session.
+        session: SessionId,
+        /// The client's number.
+        n: u64,
+        /// The answer.
+        outcome: CommandOutcome,
+    },
     /// A session ended; its frames are over.
     SessionEnd {
         /// The entity.

@@ -15,7 +15,7 @@
 use crate::log::{BadRecord, Created, OwnerRecord, StepRecord};
 use bytes::Bytes;
 use marchland_common::journal::OwnerWhy;
-use marchland_common::msg::{GrantWhy, Origin, StepBody};
+use marchland_common::msg::{GrantWhy, HandoffRefusal, Origin, StepBody};
 use marchland_common::order::{EntityId, Epoch, Node, Seq, Tick};
 use marchland_common::world::{Change, EntityState, KindDef};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct Lineage {
     pub prev: Option<Prev>,
     /// The last tick of the owner before, as it said.
     pub last_tick: Option<Tick>,
+    /// The newest refused request of this epoch to hand over, by the last tick that its owner had
+    /// simulated, and why: one that is not newer is the same.
+    pub refused: Option<(Tick, HandoffRefusal)>,
     /// The newest step.
     pub seq: Seq,
     /// The digest after it.
@@ -70,6 +73,7 @@ impl Lineage {
             reported: false,
             prev: None,
             last_tick: None,
+            refused: None,
             seq: Seq(0),
             digest: created.state.durable_digest(kind),
             state: created.state.clone(),
@@ -160,6 +164,7 @@ impl Lineage {
         self.reported = false;
         self.prev = record.prev;
         self.last_tick = record.last_tick;
+        self.refused = None;
         self.state.time = record.time;
     }
 

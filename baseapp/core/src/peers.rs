@@ -11,6 +11,7 @@ use marchland_common::msg::{Header, Msg};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, Tick};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 /// Bundles whose durability is told apart; more are told together, as late as the last of them.
 const WRITTEN_MAX: usize = 64;
@@ -130,6 +131,13 @@ impl Peers {
     pub fn is_heard(&self, node: Node, ran: u64, within: u64) -> bool {
         let heard = self.get(node).and_then(|p| p.heard);
         heard.is_some_and(|at| ran.saturating_sub(at) <= within)
+    }
+
+    /// Whether a later life of the same process was heard.
+    #[must_use]
+    pub fn was_later_heard(&self, node: Node) -> bool {
+        let later = self.0.range((Bound::Excluded(node), Bound::Unbounded));
+        later.take_while(|(n, _)| n.name == node.name).any(|(_, peer)| peer.heard.is_some())
     }
 
     /// All lives, by name and life.

@@ -53,6 +53,9 @@ impl BaseCore {
             Held::Welcome { session, request, resumed, own } => {
                 self.welcome(session, request, resumed, own);
             }
+            Held::Alone { entity, session, n, outcome } => {
+                self.answered_alone(entity, (session, n), outcome);
+            }
             Held::SessionEnd { entity, session } => {
                 self.event(Event::SessionClosed { entity, session });
             }

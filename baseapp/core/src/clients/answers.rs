@@ -3,7 +3,9 @@
 
 use super::Answered;
 use crate::core::BaseCore;
+use crate::gate::Held;
 use crate::io::{ClientFrame, ToClient};
+use crate::log::LogRecord;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::order::{EntityId, Epoch, Seq, SessionId};
 use marchland_common::world::{CommandOutcome, Value};
@@ -26,11 +28,25 @@ impl BaseCore {
         self.answer(session, n, Answered { outcome, confirmed: Some((epoch, seq)) });
     }
 
-    /// Answers a command that no owner can have run.
+    /// Answers a command that no owner can have run. The answer is an effect like any other: it
+    /// is on the record before it is told, and stays there until the client has it.
     pub(crate) fn answer_alone(&mut self, session: SessionId, n: u64, outcome: CommandOutcome) {
         let Some(stream) = self.streams.get_mut(&session) else { return };
         stream.alone = stream.alone.max(n);
-        let entity = stream.entity;
+        let (entity, acknowledged) = (stream.entity, stream.acked);
+        let answer = outcome.clone();
+        let record = LogRecord::CommandAnswered { session, n, outcome: answer, acknowledged };
+        let lsn = self.write(&record);
+        self.leave(lsn, Held::Alone { entity, session, n, outcome });
+    }
+
+    /// Such an answer may be told.
+    pub(crate) fn answered_alone(
+        &mut self,
+        entity: EntityId,
+        (session, n): (SessionId, u64),
+        outcome: CommandOutcome,
+    ) {
         let told = outcome.clone();
         self.event(Event::CommandAnswered { entity, session, n, outcome: told });
         self.answer(session, n, Answered { outcome, confirmed: None });
@@ -40,7 +56,6 @@ impl BaseCore {
         let Some(stream) = self.streams.get_mut(&session) else { return };
         if n > stream.acked {
             stream.answers.entry(n).or_insert(answer);
-            stream.last_n = stream.last_n.max(n);
         }
         self.tell_answers(session);
     }

@@ -26,13 +26,18 @@ impl BaseCore {
         let Some(stream) = self.streams.get_mut(&session) else {
             return self.refusals.add(Refused::UnknownSession, None, Some(entity));
         };
-        if n <= stream.last_n {
+        if n == 0 || n <= stream.last_n {
             return self.refusals.add(Refused::DuplicateCommand, None, Some(entity));
         }
         if n - 1 != stream.last_n {
             return self.refusals.add(Refused::CommandGap, None, Some(entity));
         }
-        if stream.answers.len() >= ANSWERS_MAX {
+        if stream.answers.contains_key(&n) {
+            // Answered in an earlier life of this base, before a command that is new to this one.
+            stream.last_n = n;
+            return self.tell_answers(session);
+        }
+        if stream.unacknowledged() >= ANSWERS_MAX as u64 {
             self.refusals.add(Refused::QueueFull, None, Some(entity));
             self.end_stream(session, "too many answers without an acknowledgement");
             return self.on_gone(session);

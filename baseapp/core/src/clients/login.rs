@@ -106,12 +106,10 @@ impl BaseCore {
             self.refusals.add(Refused::UnknownSession, None, None);
             return self.refuse_client(request, "unknown session: log in again".to_owned());
         };
-        // What a client of an earlier life of this base knows is news; any other knows no more
-        // than it was told.
-        let acked = match stream.recovered {
-            true => acknowledged,
-            false => acknowledged.min(stream.told.max(stream.acked)),
-        };
+        // A client knows no more than it was told; after a restart, by an earlier life, no more
+        // than the log holds.
+        let known = if stream.recovered { stream.last_n } else { stream.told };
+        let acked = acknowledged.min(known);
         let was_open = std::mem::take(&mut stream.open);
         stream.gone = None;
         stream.radius = radius;
@@ -119,6 +117,7 @@ impl BaseCore {
         stream.last_n = stream.last_n.max(stream.acked);
         stream.told = stream.acked;
         stream.answers = stream.answers.split_off(&stream.acked.saturating_add(1));
+        stream.follow_answers();
         if was_open {
             self.end_stream(session, "replaced");
         }

@@ -12,6 +12,7 @@ pub use login::account_slot;
 
 use crate::core::BaseCore;
 use crate::io::ClientEvent;
+use crate::lineage::Lineage;
 use crate::log::SessionRow;
 use bytes::Bytes;
 use marchland_common::order::{EntityId, Epoch, Seq, SessionId};
@@ -87,6 +88,46 @@ impl Stream {
             view_epoch: Epoch::NONE,
         }
     }
+
+    /// Commands that the client has no answer to, or does not say that it has.
+    #[must_use]
+    pub const fn unacknowledged(&self) -> u64 {
+        self.last_n.saturating_sub(self.acked)
+    }
+
+    /// After a restart: what the image and the log still say of a session. A command that was
+    /// taken in without an answer left no trace; its client sends it and all after it again.
+    fn take_up(
+        &mut self,
+        session: SessionId,
+        lineage: &Lineage,
+        alone: Option<&BTreeMap<u64, CommandOutcome>>,
+    ) {
+        let at = (lineage.epoch, lineage.seq);
+        let rows = lineage.state.commands.rows();
+        let row = rows.iter().find(|row| row.session == session);
+        let owners = row
+            .iter()
+            .flat_map(|row| &row.answers)
+            .map(|(n, outcome)| (*n, Answered { outcome: outcome.clone(), confirmed: Some(at) }));
+        let bases = alone
+            .into_iter()
+            .flatten()
+            .map(|(n, outcome)| (*n, Answered { outcome: outcome.clone(), confirmed: None }));
+        self.answers = owners.chain(bases).collect();
+        self.alone = alone.and_then(|known| known.keys().next_back()).copied().unwrap_or(0);
+        let high = row.map_or(0, |row| row.high);
+        let first = self.answers.keys().next().map_or(high, |n| (n - 1).min(high));
+        (self.told, self.acked, self.last_n) = (first, first, first);
+        self.follow_answers();
+    }
+
+    /// Commands that are answered count as taken in as far as none is missing before them.
+    fn follow_answers(&mut self) {
+        while self.answers.contains_key(&self.last_n.saturating_add(1)) {
+            self.last_n += 1;
+        }
+    }
 }
 
 impl BaseCore {
@@ -141,21 +182,7 @@ impl BaseCore {
             stream.gone = Some(self.ran);
             stream.recovered = true;
             if let Some(lineage) = self.store.entities.get(entity) {
-                let rows = lineage.state.commands.rows();
-                let at = (lineage.epoch, lineage.seq);
-                for row in rows.iter().filter(|row| row.session == *session) {
-                    stream.last_n = row.high;
-                    stream.answers = row
-                        .answers
-                        .iter()
-                        .map(|(n, outcome)| {
-                            let outcome = outcome.clone();
-                            (*n, Answered { outcome, confirmed: Some(at) })
-                        })
-                        .collect();
-                    let first = row.answers.first().map_or(row.high, |(n, _)| n - 1);
-                    (stream.told, stream.acked) = (first, first);
-                }
+                stream.take_up(*session, lineage, self.store.alone.get(session));
             }
             self.playing.insert(*entity, *session);
             self.streams.insert(*session, stream);

@@ -14,11 +14,12 @@ pub use store::{BadRecord, SessionRow, SlotRow, Store};
 use crate::lineage::{Lineage, Prev};
 use bytes::Bytes;
 use marchland_common::journal::OwnerWhy;
-use marchland_common::msg::StepBody;
+use marchland_common::msg::{HandoffRefusal, StepBody};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, Seq, SessionId, SlotId, Term, Tick};
 use marchland_common::time::EntityTime;
-use marchland_common::world::{EntityState, MessageOutcome};
+use marchland_common::world::{CommandOutcome, EntityState, MessageOutcome};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the record encoding; the first byte of every record.
 pub const RECORD_VERSION: u8 = 1;
@@ -48,6 +49,27 @@ pub enum LogRecord {
     Step(Box<StepRecord>),
     /// Ownership changed: the one commit point of a handoff and of a restore.
     Owner(OwnerRecord),
+    /// A request to hand over was refused: it stays so, whoever repeats it to whichever life of
+    /// this base.
+    Refused {
+        /// The entity.
+        entity: EntityId,
+        /// The last tick that its owner had simulated: names the request.
+        last_tick: Tick,
+        /// Why.
+        reason: HandoffRefusal,
+    },
+    /// The base answered a command that no owner saw.
+    CommandAnswered {
+        /// The session.
+        session: SessionId,
+        /// The client's number.
+        n: u64,
+        /// The answer.
+        outcome: CommandOutcome,
+        /// What the client had acknowledged by then: such answers need not be kept.
+        acknowledged: u64,
+    },
     /// A message that was to create an entity got its outcome. With `Spawned`, the `Created`
     /// record before it says so; this record is written for the others.
     SpawnRefused {
@@ -167,6 +189,8 @@ pub enum Part {
     Session(SessionId, SessionRow),
     /// The outcome of a message that was to create an entity, until its sender took it in.
     Spawn(EntityId, u64, MessageOutcome),
+    /// Answers that the base gave alone, until their client has them.
+    Alone(SessionId, BTreeMap<u64, CommandOutcome>),
 }
 
 impl LogRecord {

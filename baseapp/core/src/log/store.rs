@@ -7,7 +7,9 @@ use super::{Created, LogRecord, Part, StepRecord};
 use crate::lineage::{Lineage, only_moves};
 use marchland_common::msg::StepBody;
 use marchland_common::order::{EntityId, Seq, SessionId, SlotId, Term};
-use marchland_common::world::{BadChange, Change, EntityState, Kinds, MessageOutcome};
+use marchland_common::world::{
+    BadChange, Change, CommandOutcome, EntityState, Kinds, MessageOutcome,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -75,6 +77,9 @@ pub struct Store {
     pub accounts: BTreeMap<String, EntityId>,
     /// Outcomes of messages that were to create an entity, until the sender took them in.
     pub spawned: BTreeMap<(EntityId, u64), MessageOutcome>,
+    /// Answers that the base gave alone, until their client has them. An owner's table does not
+    /// hold them, and a command that was answered must not be run after a restart.
+    pub alone: BTreeMap<SessionId, BTreeMap<u64, CommandOutcome>>,
 }
 
 impl Store {
@@ -97,6 +102,14 @@ impl Store {
                 self.take_step(step, state);
             }
             LogRecord::Owner(record) => self.entity(record.entity)?.take_owner(record),
+            LogRecord::Refused { entity, last_tick, reason } => {
+                self.entity(*entity)?.refused = Some((*last_tick, *reason));
+            }
+            LogRecord::CommandAnswered { session, n, outcome, acknowledged } => {
+                let known = self.alone.entry(*session).or_default();
+                *known = known.split_off(&acknowledged.saturating_add(1));
+                known.insert(*n, outcome.clone());
+            }
             LogRecord::SpawnRefused { source, out_seq, outcome } => {
                 self.spawned.insert((*source, *out_seq), outcome.clone());
             }
@@ -115,6 +128,7 @@ impl Store {
             LogRecord::SessionOpened { session, row } => self.open(*session, *row)?,
             LogRecord::SessionClosed { session } => {
                 self.sessions.remove(session);
+                self.alone.remove(session);
             }
             LogRecord::Part(part) => self.put(part),
             LogRecord::Image(_) | LogRecord::ImageEnd(_) => {}
@@ -154,8 +168,16 @@ impl Store {
         }
         if let StepBody::Delta(changes) = &step.body {
             for change in changes {
-                if let Change::Answered(out_seq) = change {
-                    self.spawned.remove(&(step.entity, *out_seq));
+                match change {
+                    Change::Answered(out_seq) => {
+                        self.spawned.remove(&(step.entity, *out_seq));
+                    }
+                    Change::Acknowledged(session, upto) => {
+                        if let Some(known) = self.alone.get_mut(session) {
+                            *known = known.split_off(&upto.saturating_add(1));
+                        }
+                    }
+                    _ => {}
                 }
             }
         } else {
@@ -173,13 +195,15 @@ impl Store {
         let entities = self.entities.iter().map(|(id, l)| Part::Entity(*id, Box::new(l.clone())));
         let sessions = self.sessions.iter().map(|(id, row)| Part::Session(*id, *row));
         let spawned = self.spawned.iter().map(|((id, n), out)| Part::Spawn(*id, *n, out.clone()));
-        slots.chain(entities).chain(sessions).chain(spawned)
+        let alone = self.alone.iter().map(|(id, known)| Part::Alone(*id, known.clone()));
+        slots.chain(entities).chain(sessions).chain(spawned).chain(alone)
     }
 
     /// How many parts a checkpoint has.
     #[must_use]
     pub fn part_count(&self) -> usize {
-        self.slots.len() + self.entities.len() + self.sessions.len() + self.spawned.len()
+        let most = self.slots.len() + self.entities.len() + self.sessions.len();
+        most + self.spawned.len() + self.alone.len()
     }
 
     fn create(&mut self, created: &Created, kinds: &Kinds) -> Result<(), BadRecord> {
@@ -218,11 +242,16 @@ impl Store {
             Part::Spawn(id, out_seq, outcome) => {
                 self.spawned.insert((*id, *out_seq), outcome.clone());
             }
+            Part::Alone(session, known) => {
+                self.alone.insert(*session, known.clone());
+            }
         }
     }
 
     fn end(&mut self, entity: EntityId) {
-        self.sessions.retain(|_, row| row.entity != entity);
+        let sessions = &mut self.sessions;
+        sessions.retain(|_, row| row.entity != entity);
+        self.alone.retain(|session, _| sessions.contains_key(session));
         let account = self.entities.get(&entity).and_then(|l| l.account.clone());
         if let Some(account) = account.filter(|a| self.accounts.get(a) == Some(&entity)) {
             self.accounts.remove(&account);

@@ -73,8 +73,8 @@ impl BaseCore {
         let queue = self.queues.remove(&entity).unwrap_or_default();
         let gone = CommandOutcome::Rejected(Rejection::NoSuchEntity);
         for open in queue.commands {
-            let (session, n) = (open.command.session, open.command.n);
-            self.answer_alone(session, n, gone.clone());
+            // Not on the record: the session ends with the entity, so nobody can ask again.
+            self.answered_alone(entity, (open.command.session, open.command.n), gone.clone());
         }
         for open in queue.inbox {
             let (source, out_seq) = (open.msg.source, open.msg.out_seq);
@@ -98,7 +98,7 @@ impl BaseCore {
         }
     }
 
-    fn touch(&mut self, entity: EntityId, lsn: Lsn) {
+    pub(crate) fn touch(&mut self, entity: EntityId, lsn: Lsn) {
         if let Some(now) = self.now.get_mut(&entity) {
             now.lsn = lsn;
         }

@@ -14,7 +14,6 @@ impl BaseCore {
         now.own_lsn = lsn;
         now.granted = None;
         now.steps = None;
-        now.refused = None;
         now.asked = None;
         self.granting.insert(entity);
     }

@@ -8,7 +8,7 @@ use crate::log::{LogRecord, OwnerRecord};
 use marchland_common::cluster::MemberState;
 use marchland_common::journal::{Event, OwnerWhy, Refused};
 use marchland_common::msg::{BaseToCell, HandoffRefusal, HandoffWhy, Prepare, SCHEMA};
-use marchland_common::order::Node;
+use marchland_common::order::{Lsn, Node, Tick};
 
 impl BaseCore {
     pub(crate) fn on_prepare(&mut self, source: Source, prepare: &Prepare) {
@@ -43,8 +43,8 @@ impl BaseCore {
     /// Whether a handoff may commit. A request that was refused stays refused: its owner may have
     /// gone on. One that froze in a later tick is another request.
     fn check_request(&self, lineage: &Lineage, prepare: &Prepare) -> Result<(), HandoffRefusal> {
-        let refused = self.now.get(&prepare.entity).and_then(|now| now.refused);
-        if let Some((_, reason)) = refused.filter(|(tick, _)| prepare.last_tick <= *tick) {
+        let is_same = |(tick, _): &(Tick, _)| prepare.last_tick <= *tick;
+        if let Some((_, reason)) = lineage.refused.filter(is_same) {
             return Err(reason);
         }
         if prepare.target == lineage.owner {
@@ -109,12 +109,14 @@ impl BaseCore {
 
     fn abort(&mut self, from: Node, prepare: &Prepare, reason: HandoffRefusal) {
         let Prepare { entity, epoch, seq, .. } = *prepare;
-        let now = self.now.entry(entity).or_default();
-        let is_new = now.refused.is_none_or(|(tick, _)| tick < prepare.last_tick);
+        let known = self.store.entities.get(&entity).and_then(|lineage| lineage.refused);
+        let is_new = known.is_none_or(|(tick, _)| tick < prepare.last_tick);
         if is_new {
-            now.refused = Some((prepare.last_tick, reason));
+            let last_tick = prepare.last_tick;
+            let lsn = self.write(&LogRecord::Refused { entity, last_tick, reason });
+            self.touch(entity, lsn);
         }
-        let lsn = now.lsn;
+        let lsn = self.now.get(&entity).map_or(Lsn(0), |now| now.lsn);
         let order = match prepare.why {
             HandoffWhy::Order(order) => Some(order),
             _ => None,

@@ -115,9 +115,7 @@ impl Owner {
                 }
                 BaseToCell::Fenced { entity, epoch, .. }
                 | BaseToCell::Release { entity, epoch } => {
-                    if self.copies.get(entity).is_some_and(|copy| copy.epoch <= *epoch) {
-                        self.copies.remove(entity);
-                    }
+                    self.copies.retain(|id, copy| id != entity || copy.epoch > *epoch);
                 }
                 BaseToCell::Abort { entity, .. } => {
                     if let Some(copy) = self.copies.get_mut(entity) {
