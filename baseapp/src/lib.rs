@@ -1,1 +1,3 @@
-//! Placeholder while the room is being built.
+//! The shell of a baseapp: the disk, the sockets and the threads around its core.
+
+pub mod log;

@@ -133,11 +133,14 @@ pub fn read_header<'a>(format: &Format, bytes: &'a [u8]) -> Result<SegmentHeader
     Ok(SegmentHeader { version, meta, salt, len: SEGMENT_HEAD + meta_len })
 }
 
-/// The salt that a header states, whether or not the header is whole: for reading what follows a
-/// damaged one.
+/// The salts that records behind a damaged header may have: the one it states, and the one that
+/// its content gives. One flipped bit leaves one of them right.
 #[must_use]
-pub fn stated_salt(bytes: &[u8]) -> Option<Salt> {
-    (bytes.len() >= SEGMENT_HEAD).then(|| Salt(read_u32(bytes, 16)))
+pub fn possible_salts(bytes: &[u8]) -> Vec<Salt> {
+    let Some((head, rest)) = bytes.split_at_checked(SEGMENT_HEAD) else { return Vec::new() };
+    let meta = rest.get(..read_u32(head, 12) as usize);
+    let given = meta.map(|meta| header_salt(&head[..16], meta));
+    std::iter::once(Salt(read_u32(head, 16))).chain(given).collect()
 }
 
 fn header_salt(head: &[u8], meta: &[u8]) -> Salt {
