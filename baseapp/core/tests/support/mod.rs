@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 mod owner;
+mod proof;
 
 pub use owner::*;
+pub use proof::*;
 
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::*;
@@ -98,6 +100,8 @@ pub struct Base {
     pub answers: Vec<OrderAnswer>,
     pub stats: BaseStats,
     pub releases: u8,
+    pub proof: Proof,
+    pub kinds: Arc<Kinds>,
 }
 
 /// Bases, owners and the bundles between them.
@@ -160,6 +164,7 @@ impl Cluster {
     pub fn declare_dead(&mut self, node: Node) {
         self.members.retain(|m| m.node != node);
         for base in &mut self.bases {
+            base.proof.dead.insert(node.incarnation);
             base.map.push(MapChange::Members(self.members.clone()));
             base.map.push(MapChange::Dead(vec![node.incarnation]));
         }
@@ -287,6 +292,8 @@ impl Base {
             answers: Vec::new(),
             stats: BaseStats::default(),
             releases: 0,
+            proof: Proof::default(),
+            kinds: kinds.clone(),
         }
     }
 
@@ -295,8 +302,7 @@ impl Base {
             self.releases = 0;
         }
         let flush = moment == Moment::Flush;
-        let take = |on: bool| on;
-        let mut frames = if take(flush) { std::mem::take(&mut self.frames) } else { Vec::new() };
+        let mut frames = if flush { std::mem::take(&mut self.frames) } else { Vec::new() };
         frames.sort_by_key(|f| (f.from, f.bundle.n));
         let input = BaseInput {
             tick,
@@ -310,6 +316,8 @@ impl Base {
         };
         let output = self.core.tick(input);
         self.log.extend(output.log.iter().cloned());
+        self.proof.advance(&self.log, self.durable, &self.kinds);
+        self.proof.check(&output);
         self.events.extend(output.events.iter().cloned());
         self.clients.extend(output.clients.iter().cloned());
         self.answers.extend(output.answers.iter().cloned());
@@ -324,9 +332,11 @@ impl Base {
         let mut config = self.config.clone();
         config.node.incarnation.0 += 1_000;
         let events = std::mem::take(&mut self.events);
+        let dead = std::mem::take(&mut self.proof.dead);
         *self = Self::new(config, kinds, recovered);
         self.log = kept;
         self.events = events;
+        self.proof = Proof { dead, ..Proof::default() };
     }
 
     pub fn refusals(&self, reason: Refused) -> u32 {
