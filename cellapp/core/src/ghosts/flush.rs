@@ -49,26 +49,31 @@ impl Haunts {
         let (mut come, mut gone) = (Vec::new(), Vec::new());
         let mut expiry: Option<Tick> = None;
         for host in &haunt.hosts {
-            let at = near.binary_search_by_key(&host.node, |n| n.node).ok();
-            let within = at.map(|at| near[at].distance_sq).filter(|d| *d <= leave * leave);
             let until = Tick(host.since.0.saturating_add(self.range.min_life));
-            match within {
-                Some(distance_sq) => slack = slack.min(leave - root(distance_sq) - 1),
-                None if until <= now => gone.push(*host),
-                None => expiry = Some(expiry.map_or(until, |first| first.min(until))),
+            let at = near.binary_search_by_key(&host.node, |n| n.node);
+            if at.is_ok_and(|at| near[at].distance_sq <= leave * leave) {
+                continue;
+            }
+            if until <= now {
+                gone.push(*host);
+            } else {
+                expiry = Some(expiry.map_or(until, |first| first.min(until)));
             }
         }
         for near in &near {
-            if haunt.hosts.iter().any(|host| host.node == near.node) {
-                continue;
-            }
             let distance = root(near.distance_sq);
-            if near.distance_sq <= enter * enter {
+            let is_within = near.distance_sq <= enter * enter;
+            let was_host = haunt.hosts.iter().any(|host| host.node == near.node);
+            let is_gone = gone.iter().any(|host| host.node == near.node);
+            if is_within && !was_host {
                 come.push(near.node);
-                slack = slack.min(leave - distance - 1);
-            } else {
-                slack = slack.min(distance - enter);
             }
+            slack = match is_within || (was_host && !is_gone) {
+                // Beyond the margin already: the end of its life brings the next look.
+                true if near.distance_sq > leave * leave => slack,
+                true => slack.min(leave - distance - 1),
+                false => slack.min(distance - enter),
+            };
         }
         (haunt.checked, haunt.slack) = (haunt.pos, slack.max(0));
         self.expiries.extend(expiry.map(|until| (until, entity)));

@@ -408,6 +408,13 @@ impl Haunts {
         self.haunts.is_empty()
     }
 
+    /// Whether there is no real and nothing is kept of earlier ones.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let nothing_due = self.unsettled.is_empty() && self.expiries.is_empty();
+        self.is_empty() && self.links.is_empty() && nothing_due && self.wholes.is_empty()
+    }
+
     /// Who holds ghosts of a real, by name and life.
     #[must_use]
     pub fn hosts(&self, entity: EntityId) -> Vec<Node> {

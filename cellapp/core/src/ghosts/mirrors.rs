@@ -121,6 +121,12 @@ impl Mirrors {
         self.ghosts.is_empty()
     }
 
+    /// Whether there is no ghost and nothing is kept of earlier ones but the memory of their end.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.is_empty() && self.owners.is_empty() && self.deadlines.is_empty()
+    }
+
     /// Whether a ghost of the entity is shown.
     #[must_use]
     pub fn shows(&self, entity: EntityId) -> bool {

@@ -31,9 +31,13 @@
 //! hears of an entity before it is shown.
 
 mod bindings;
+#[cfg(test)]
+mod exchange;
 mod flush;
 mod haunts;
 mod indexes;
+#[cfg(test)]
+pub(crate) mod kit;
 mod mirrors;
 mod out;
 mod reach;

@@ -12,7 +12,7 @@ pub(super) struct LooksImage {
     side: i32,
     spaces: Vec<SpaceImage>,
     /// By ascending id.
-    looks: Vec<Look>,
+    pub(super) looks: Vec<Look>,
 }
 
 /// A grid without its entries.

@@ -2,7 +2,7 @@
 
 use super::{Binding, Lead, MirrorCtx, Mirrors};
 use crate::ghosts::INDEX_END;
-use crate::interest::{COORDINATE_MAX, Shown, as_prop, pose_of};
+use crate::interest::{COORDINATE_MAX, Look, Shown, as_prop, pose_of};
 use marchland_codec_core::ghost_digest;
 use marchland_common::journal::{Event, GhostEnd, Refused};
 use marchland_common::msg::{CellToCell, GhostCreate};
@@ -64,9 +64,11 @@ impl Mirrors {
             self.wait_behind_real(entity);
             return;
         }
-        let since = match cx.looks.get(entity) {
-            Some(look) if epoch > look.epoch() && seq < look.seq() => epoch,
-            _ => create.since,
+        // A lineage that claims to be unbroken and counts backwards is broken all the same.
+        let is_broken = |look: &Look| create.since <= look.epoch() && seq < look.seq();
+        let since = match cx.looks.get(entity).is_some_and(is_broken) {
+            true => epoch,
+            false => create.since,
         };
         let shown = Shown {
             kind: create.kind,
@@ -105,8 +107,7 @@ impl Mirrors {
 
     /// Whether a whole state is older than what is shown of the same epoch.
     fn goes_behind(&self, create: &GhostCreate, cx: &MirrorCtx<'_>) -> bool {
-        let newer =
-            |look: &crate::interest::Look| look.epoch() == create.epoch && look.seq() > create.seq;
+        let newer = |look: &Look| look.epoch() == create.epoch && look.seq() > create.seq;
         cx.looks.get(create.entity).is_some_and(newer) && !self.goes_back
     }
 
@@ -133,8 +134,11 @@ impl Mirrors {
             self.wait_behind_real(entity);
             return;
         }
+        // Only the very next epoch goes on with the lineage for sure: between others a restore may
+        // have stepped back to an equal state, and whoever saw the later one must be told.
         let fits = cx.looks.get(entity).is_some_and(|look| {
-            look.digest() == digest && (look.epoch() < epoch || look.seq() <= seq)
+            let again = look.epoch() == epoch && look.seq() <= seq;
+            look.digest() == digest && (again || look.epoch().next_grant() == epoch)
         });
         let Some(ghost) = self.ghosts.get_mut(&entity) else { return };
         // Whatever was asked of the owner before, this one was not asked.
@@ -156,6 +160,8 @@ impl Mirrors {
         cx: &mut MirrorCtx<'_>,
     ) {
         let is_known = self.ghosts.contains_key(&entity);
+        // An owner that lost the entity without knowing says with this, too, that its number is free.
+        self.clear_retired(from, entity);
         if self.is_old(from, entity, epoch, cx) || (!is_known && !destroyed) {
             cx.out.refuse(Refused::GhostStale, Some(from), Some(entity), 1);
             return;
@@ -174,6 +180,13 @@ impl Mirrors {
         }
     }
 
+    fn clear_retired(&mut self, owner: Node, entity: EntityId) {
+        let number = self.owners.get(&owner).and_then(|table| table.number_kept_for(entity));
+        if let Some(index) = number {
+            self.rebind(owner, index, Binding::Free);
+        }
+    }
+
     fn disowned(
         &mut self,
         from: Node,
@@ -182,13 +195,18 @@ impl Mirrors {
         index: u32,
         cx: &mut MirrorCtx<'_>,
     ) {
+        let lead = Lead::Bound { owner: from, index };
+        let followed = self.ghosts.get(&entity).filter(|ghost| ghost.lead == lead);
+        if followed.is_some_and(|ghost| epoch < ghost.epoch) {
+            cx.out.refuse(Refused::GhostStale, Some(from), Some(entity), 1);
+            return;
+        }
+        if followed.is_some() {
+            self.unbind(entity, cx);
+        }
         let binding = self.owners.get(&from).map(|owner| owner.get(index));
         if binding.and_then(Binding::entity) == Some(entity) {
             self.rebind(from, index, Binding::Free);
-        }
-        let lead = Lead::Bound { owner: from, index };
-        if self.ghosts.get(&entity).is_some_and(|g| g.lead == lead && g.epoch == epoch) {
-            self.unbind(entity, cx);
         }
     }
 }
