@@ -93,7 +93,7 @@ pub async fn claim_name<P: Future<Output = Probe>>(
                     return Err(ClaimError::Silent { holder, waited });
                 }
                 if !announced {
-                    tracing::warn!(%holder, at_most = ?ttl, "name held by a silent process; waiting");
+                    tracing::warn!(%holder, at_most = ?ttl, "name held by a silent process");
                     announced = true;
                 }
                 if let Some(taken) = wait_and_take(client, &info, options, &holder).await? {

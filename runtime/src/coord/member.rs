@@ -61,7 +61,8 @@ impl MemberInfo {
     }
 }
 
-/// A registered process, as read from its key.
+/// A registered process, as read from its key. Whether two of them are the same life is a question
+/// of `incarnation` alone: a name that is taken over keeps its key, with its create revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     /// What it says of itself.
