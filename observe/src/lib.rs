@@ -1,1 +1,22 @@
-//! Placeholder while the room is being built.
+//! What happened in a cluster, from the journals of its processes: the merged order of events, a
+//! verdict on the invariants that the product promises, and the figures of a run.
+//!
+//! Everything here is a pure function of journals; only [`load`] touches a disk. No clock is
+//! trusted: the order is that of each process and that of bundles between processes, and two
+//! events that neither connects are concurrent.
+
+mod audit;
+mod facts;
+mod journals;
+mod merge;
+mod order;
+mod summary;
+#[cfg(test)]
+mod testing;
+
+pub use audit::{
+    AuditOptions, Invariant, InvariantCount, Outcome, Verdict, Violation, audit, invariants, judge,
+};
+pub use journals::{Journals, LoadError, Process, load};
+pub use order::{EventId, Line, Lines, Order, OrderFilter, Relation, columns, order};
+pub use summary::{CommandFigures, HandoffFigures, Summary, summary};

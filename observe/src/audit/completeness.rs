@@ -1,0 +1,119 @@
+//! What an audit cannot see, and why its verdict is then none.
+
+use super::pass::Cx;
+use super::rules;
+use super::verdict::Findings;
+use crate::journals::{Journals, Process};
+use crate::merge::Oddity;
+use marchland_common::journal::TickRecord;
+use marchland_common::order::{Node, NodeKind, Tick};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Which journals are there and whole.
+#[derive(Debug, Default)]
+pub struct Sight {
+    whole: FxHashMap<Node, bool>,
+    /// Lives that took part without a journal; true if somebody heard them.
+    absent: BTreeMap<Node, bool>,
+}
+
+impl Sight {
+    /// What the journals say of themselves.
+    pub fn of(journals: &Journals) -> Self {
+        let whole = journals.processes().iter().map(|p| (p.node(), p.is_whole())).collect();
+        Self { whole, absent: BTreeMap::new() }
+    }
+
+    /// Notes whom a record speaks with.
+    pub fn note(&mut self, moment: &TickRecord) {
+        let heard = moment.received.iter().map(|bundle| (bundle.peer, true));
+        let told = moment.sent.iter().map(|bundle| (bundle.peer, false));
+        for (peer, is_heard) in heard.chain(told) {
+            if !self.whole.contains_key(&peer) {
+                *self.absent.entry(peer).or_default() |= is_heard;
+            }
+        }
+    }
+
+    /// Whether everything that this life did is known.
+    pub fn sees(&self, node: Node) -> bool {
+        self.whole.get(&node).copied().unwrap_or(false)
+    }
+
+    /// Whether everything that all lives of a kind did is known, as far as one can tell by now.
+    pub fn sees_all(&self, kind: NodeKind) -> bool {
+        let of_kind = |node: &Node| node.name.kind == kind;
+        let mut known = self.whole.iter().filter(|(node, _)| of_kind(node)).peekable();
+        known.peek().is_some()
+            && known.all(|(_, whole)| *whole)
+            && !self.absent.keys().any(of_kind)
+    }
+}
+
+/// Everything that keeps the verdict from being complete, for people.
+pub fn reasons(journals: &Journals, cx: &Cx<'_>, counts: &[(&str, &Findings)]) -> Vec<String> {
+    let mut out = Vec::new();
+    if journals.processes().is_empty() {
+        out.push("there is no journal".to_owned());
+    }
+    out.extend(journals.strays().iter().cloned());
+    journals.processes().iter().for_each(|process| judge_process(process, cx, &mut out));
+    for (node, is_heard) in &cx.sight.absent {
+        // Whoever was killed before it said anything may have left nothing.
+        if *is_heard || !cx.options.killed.contains(node) {
+            out.push(format!("{node} took part and left no journal"));
+        }
+    }
+    for log in &cx.state.unknown_logs {
+        out.push(format!("{log} went on from a log whose writer left no journal"));
+    }
+    out.extend(cx.oddities.iter().filter_map(|oddity| odd(journals, oddity)));
+    judge_counts(cx, counts, &mut out);
+    out
+}
+
+fn judge_process(process: &Process, cx: &Cx<'_>, out: &mut Vec<String>) {
+    let node = process.node();
+    out.extend(process.faults().iter().map(|fault| format!("{node}: {fault}")));
+    for (from, to) in process.gaps() {
+        out.push(format!("{node} could not keep ticks {from} to {to}"));
+    }
+    if process.end().is_none() && !cx.options.killed.contains(&node) {
+        out.push(format!("{node} neither ended in order nor is known to be killed"));
+    }
+}
+
+fn odd(journals: &Journals, oddity: &Oddity) -> Option<String> {
+    let place = |at: &crate::merge::At| {
+        let process = journals.processes().get(at.proc as usize)?;
+        let tick = process.record(at.record as usize).map_or(Tick(0), |moment| moment.tick);
+        Some((process.node(), tick))
+    };
+    match oddity {
+        // Where both journals are whole this is a violation, which the rule of bundles tells.
+        Oddity::NeverSent { .. } => None,
+        Oddity::Circle { at } => {
+            let (node, tick) = place(at)?;
+            Some(format!("{node} at tick {tick} waits for what it caused itself"))
+        }
+        Oddity::Undecodable { at } => {
+            let (node, _) = place(at)?;
+            Some(format!("{node}: record {} does not decode", at.record))
+        }
+    }
+}
+
+fn judge_counts(cx: &Cx<'_>, counts: &[(&str, &Findings)], out: &mut Vec<String>) {
+    let excused = &cx.options.out_of_scope;
+    for name in excused {
+        if !rules::TABLE.iter().any(|rule| rule.invariant.name == name) {
+            out.push(format!("`{name}` is out of scope, and is no invariant"));
+        }
+    }
+    for (name, findings) in counts {
+        if findings.checked == 0 && !excused.contains(*name) {
+            out.push(format!("`{name}` was never checked"));
+        }
+    }
+}

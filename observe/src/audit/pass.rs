@@ -1,0 +1,233 @@
+//! The one pass: every event of the merged order, to the rules that want it.
+
+use super::completeness::{self, Sight};
+use super::lineage::{Cut, Grown};
+use super::options::AuditOptions;
+use super::rules;
+use super::state::{self, State};
+use super::verdict::{Findings, Found, InvariantCount, Outcome, Verdict, Violation};
+use crate::facts::Kind;
+use crate::journals::Journals;
+use crate::merge::{At, Clocks, Numbers, Oddity, Walk};
+use crate::order::{Line, line_at};
+use crate::summary::{Figures, Summary};
+use marchland_common::journal::{Event, TickRecord};
+use marchland_common::order::{Node, NodeKind, Tick};
+
+/// An event and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Here<'a> {
+    pub at: At,
+    pub node: Node,
+    pub tick: Tick,
+    pub event: &'a Event,
+}
+
+/// A record and where it stands; its events follow.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments<'a> {
+    pub at: At,
+    pub node: Node,
+    pub moment: &'a TickRecord,
+}
+
+/// What a rule may look at.
+#[derive(Clone, Copy)]
+pub struct Cx<'a> {
+    pub state: &'a State,
+    pub clocks: &'a Clocks,
+    pub options: &'a AuditOptions,
+    pub sight: &'a Sight,
+    pub oddities: &'a [Oddity],
+}
+
+impl Cx<'_> {
+    /// Whether everything that this life did is known.
+    pub fn sees(&self, node: Node) -> bool {
+        self.sight.sees(node)
+    }
+
+    /// Whether everything that all lives of a kind did is known. Final at the end of the pass.
+    pub fn sees_all(&self, kind: NodeKind) -> bool {
+        self.sight.sees_all(kind)
+            && (kind != NodeKind::Base || self.state.unknown_logs.is_empty())
+    }
+
+    /// Whether one event could have caused another.
+    pub fn before(&self, a: At, b: At) -> bool {
+        self.clocks.before(a, b)
+    }
+}
+
+/// Something that watches the pass: a rule, or the figures.
+pub trait Watch {
+    /// The kinds of events it wants.
+    fn kinds(&self) -> &'static [Kind];
+
+    /// An event. The state is that before it.
+    fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings);
+
+    /// A record, before its events.
+    fn on_record(&mut self, _moments: &Moments<'_>, _cx: &Cx<'_>, _out: &mut Findings) {}
+
+    /// A step became part of a lineage.
+    fn on_grown(&mut self, _grown: &Grown<'_>, _cx: &Cx<'_>, _out: &mut Findings) {}
+
+    /// A record turned out never to have happened.
+    fn on_cut(&mut self, _cut: &Cut, _cx: &Cx<'_>, _out: &mut Findings) {}
+
+    /// The end of all journals.
+    fn finish(&mut self, _cx: &Cx<'_>, _out: &mut Findings) {}
+}
+
+struct Slot {
+    watch: Box<dyn Watch>,
+    findings: Findings,
+}
+
+struct Pass<'a> {
+    walk: Walk<'a>,
+    options: &'a AuditOptions,
+    state: State,
+    sight: Sight,
+    numbers: Numbers,
+    slots: Vec<Slot>,
+    figures: Figures,
+    /// Findings of the figures, which have none.
+    unused: Findings,
+    wanted: Vec<Vec<usize>>,
+}
+
+/// Runs the pass.
+pub fn run(journals: &Journals, options: &AuditOptions) -> (Verdict, Summary) {
+    let slots: Vec<Slot> = rules::TABLE
+        .iter()
+        .map(|rule| Slot {
+            watch: (rule.make)(options),
+            findings: Findings::new(options.told_max),
+        })
+        .collect();
+    let mut wanted = vec![Vec::new(); Kind::ALL.len()];
+    for (index, slot) in slots.iter().enumerate() {
+        slot.watch.kinds().iter().for_each(|kind| wanted[*kind as usize].push(index));
+    }
+    let mut pass = Pass {
+        walk: Walk::new(journals),
+        options,
+        state: State::new(journals),
+        sight: Sight::of(journals),
+        numbers: Numbers::new(journals.processes().len()),
+        slots,
+        figures: Figures::default(),
+        unused: Findings::default(),
+        wanted,
+    };
+    while let Some(step) = pass.walk.next() {
+        pass.numbers.note(&step);
+        let at = At { proc: step.proc, record: step.record, event: 0 };
+        pass.take(at, &step.moment);
+    }
+    pass.finish(journals)
+}
+
+/// The context of a pass, by its fields, so that the slots stay free to change.
+macro_rules! cx {
+    ($pass:expr) => {
+        Cx {
+            state: &$pass.state,
+            clocks: $pass.walk.clocks(),
+            options: $pass.options,
+            sight: &$pass.sight,
+            oddities: $pass.walk.oddities(),
+        }
+    };
+}
+
+impl Pass<'_> {
+    fn take(&mut self, at: At, moment: &TickRecord) {
+        let node = self.state.procs[at.proc as usize].node;
+        self.sight.note(moment);
+        let moments = Moments { at, node, moment };
+        let cx = cx!(self);
+        for slot in &mut self.slots {
+            slot.watch.on_record(&moments, &cx, &mut slot.findings);
+        }
+        self.figures.on_record(&moments, &cx, &mut self.unused);
+        for (index, event) in moment.events.iter().enumerate() {
+            let at = At { event: index as u32, ..at };
+            self.take_event(&Here { at, node, tick: moment.tick, event });
+        }
+        self.state.end_record(at.proc, moment);
+    }
+
+    fn take_event(&mut self, here: &Here<'_>) {
+        for cut in self.state.cuts(here) {
+            let cx = cx!(self);
+            for slot in &mut self.slots {
+                slot.watch.on_cut(&cut, &cx, &mut slot.findings);
+            }
+            self.figures.on_cut(&cut, &cx, &mut self.unused);
+        }
+        let cx = cx!(self);
+        for index in &self.wanted[Kind::of(here.event) as usize] {
+            let slot = &mut self.slots[*index];
+            slot.watch.on(here, &cx, &mut slot.findings);
+        }
+        self.figures.on(here, &cx, &mut self.unused);
+        let Some(grown) = self.state.apply(here) else { return };
+        let cx = cx!(self);
+        let Some(grown) = state::grown(&self.state, grown) else { return };
+        for slot in &mut self.slots {
+            slot.watch.on_grown(&grown, &cx, &mut slot.findings);
+        }
+        self.figures.on_grown(&grown, &cx, &mut self.unused);
+    }
+
+    fn finish(mut self, journals: &Journals) -> (Verdict, Summary) {
+        let cx = cx!(self);
+        for slot in &mut self.slots {
+            slot.watch.finish(&cx, &mut slot.findings);
+        }
+        let summary = self.figures.summary(&cx);
+        let found = self.slots.iter().map(|slot| &slot.findings);
+        let counts: Vec<(&str, &Findings)> =
+            rules::TABLE.iter().map(|rule| rule.invariant.name).zip(found).collect();
+        let incomplete = completeness::reasons(journals, &cx, &counts);
+        let mut violations = Vec::new();
+        for (name, findings) in &counts {
+            let told = findings.told.iter();
+            violations.extend(told.map(|found| self.violation(journals, name, found)));
+        }
+        let fails = counts.iter().any(|(_, findings)| findings.violations > 0);
+        let invariants = counts.iter().map(|(name, findings)| {
+            let Findings { checked, violations, .. } = findings;
+            let count = InvariantCount { checked: *checked, violations: *violations };
+            ((*name).to_owned(), count)
+        });
+        let verdict = match (fails, incomplete.is_empty()) {
+            (true, _) => Outcome::Fail,
+            (false, true) => Outcome::Pass,
+            (false, false) => Outcome::Incomplete,
+        };
+        (Verdict { verdict, invariants: invariants.collect(), violations, incomplete }, summary)
+    }
+
+    fn violation(&self, journals: &Journals, name: &str, found: &Found) -> Violation {
+        let mut witness = found.witness.clone();
+        witness.sort_by_key(|at| self.numbers.place(*at));
+        witness.dedup();
+        Violation {
+            invariant: name.to_owned(),
+            entity: found.entity.map(|entity| entity.0),
+            text: found.text.clone(),
+            witness: witness.iter().filter_map(|at| self.line(journals, *at)).collect(),
+        }
+    }
+
+    fn line(&self, journals: &Journals, at: At) -> Option<Line> {
+        let process = journals.processes().get(at.proc as usize)?;
+        let moment = process.record(at.record as usize)?;
+        let event = moment.events.get(at.event as usize)?;
+        Some(line_at(process.node(), moment.tick, self.numbers.of(at), event))
+    }
+}

@@ -1,0 +1,90 @@
+//! The window: nobody runs far beyond what its base has made durable.
+//!
+//! A base's durable tick is at most the newest tick of the cell that the base had taken in when it
+//! spoke. So an upper bound of what the cell may know follows from the bundles alone, and a step
+//! beyond it is a fault whatever the bundles said.
+
+use crate::audit::{AuditOptions, Cx, Findings, Here, Moments, Watch};
+use crate::facts::Kind;
+use crate::merge::At;
+use marchland_common::journal::Event;
+use marchland_common::order::{Node, NodeKind, NodeName, Tick};
+use rustc_hash::FxHashMap;
+
+pub struct BoundedSpeculation {
+    window: u64,
+    /// The newest tick of a cell that a base life took in.
+    taken: FxHashMap<(Node, Node), Tick>,
+    /// The same, as it was when a bundle to that cell left.
+    echoed: FxHashMap<(Node, Node, u64), (Tick, At)>,
+    /// The newest own tick that a cell has heard back, by base name.
+    heard: FxHashMap<(Node, NodeName), (Tick, At)>,
+}
+
+impl BoundedSpeculation {
+    pub fn new(options: &AuditOptions) -> Self {
+        Self {
+            window: options.window,
+            taken: FxHashMap::default(),
+            echoed: FxHashMap::default(),
+            heard: FxHashMap::default(),
+        }
+    }
+
+    fn base_record(&mut self, moments: &Moments<'_>) {
+        let base = moments.node;
+        for bundle in &moments.moment.received {
+            let taken = self.taken.entry((bundle.peer, base)).or_default();
+            *taken = (*taken).max(bundle.src_tick);
+        }
+        for bundle in &moments.moment.sent {
+            if let Some(taken) = self.taken.get(&(bundle.peer, base)) {
+                self.echoed.insert((base, bundle.peer, bundle.n), (*taken, moments.at));
+            }
+        }
+    }
+
+    fn cell_record(&mut self, moments: &Moments<'_>) {
+        let cell = moments.node;
+        for bundle in &moments.moment.received {
+            let Some(echo) = self.echoed.remove(&(bundle.peer, cell, bundle.n)) else { continue };
+            let heard = self.heard.entry((cell, bundle.peer.name)).or_insert(echo);
+            *heard = (*heard).max(echo);
+        }
+    }
+}
+
+impl Watch for BoundedSpeculation {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::Stepped]
+    }
+
+    fn on_record(&mut self, moments: &Moments<'_>, _: &Cx<'_>, _: &mut Findings) {
+        match moments.node.name.kind {
+            NodeKind::Base => self.base_record(moments),
+            NodeKind::Cell => self.cell_record(moments),
+            NodeKind::Manager | NodeKind::Client => {}
+        }
+    }
+
+    fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
+        let Event::Stepped { entity, .. } = *here.event else { return };
+        let granted_by = cx.state.reals.get(&(here.at.proc, entity)).map(|real| real.base);
+        let kept_by = cx.state.lines.get(&entity).and_then(|line| line.log());
+        if !cx.sees(here.node) || (granted_by.is_none() && kept_by.is_none()) {
+            return;
+        }
+        // Which of two bases keeps the entity now, its owner knows better than we do.
+        let bases = granted_by.into_iter().chain(kept_by);
+        let heard = bases.filter_map(|base| self.heard.get(&(here.node, base))).max();
+        let known = heard.map(|(tick, _)| *tick);
+        let holds = known.is_some_and(|known| here.tick.0 < known.0.saturating_add(self.window));
+        out.check(holds, entity, &[heard.map(|(_, at)| *at), Some(here.at)], || match known {
+            Some(known) => format!(
+                "{} ran tick {} while it had heard of nothing durable after tick {known}",
+                here.node, here.tick
+            ),
+            None => format!("{} ran an entity whose base it had never heard", here.node),
+        });
+    }
+}

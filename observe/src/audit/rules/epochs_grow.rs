@@ -1,0 +1,54 @@
+//! Epochs only grow.
+
+use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
+use crate::facts::Kind;
+use crate::merge::At;
+use marchland_common::journal::Event;
+use marchland_common::order::{EntityId, Epoch};
+use rustc_hash::FxHashMap;
+
+pub struct EpochsGrow {
+    /// The newest epoch of an entity at each process that owned it.
+    activated: FxHashMap<(u32, EntityId), (Epoch, At)>,
+}
+
+impl EpochsGrow {
+    pub fn new(_: &AuditOptions) -> Self {
+        Self { activated: FxHashMap::default() }
+    }
+}
+
+impl Watch for EpochsGrow {
+    fn kinds(&self) -> &'static [Kind] {
+        &[Kind::OwnerChanged, Kind::Activated]
+    }
+
+    fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
+        match *here.event {
+            Event::OwnerChanged { entity, epoch, .. } => {
+                let line = cx.state.lines.get(&entity);
+                let last = line.and_then(|line| line.owners.last());
+                let born = line.and_then(|line| line.born).map(|born| born.at);
+                let before = last.map(|last| last.epoch);
+                // The record of a birth may be told beside the birth itself.
+                let grows = before.is_none_or(|before| before < epoch) && epoch > Epoch::NONE;
+                let witness = last.map(|last| last.at).or(born);
+                out.check(grows, entity, &[witness, Some(here.at)], || {
+                    let before = before.unwrap_or(Epoch::NONE);
+                    format!("{} wrote epoch {epoch} after epoch {before}", here.node)
+                });
+            }
+            Event::Activated { entity, epoch, .. } => {
+                let key = (here.at.proc, entity);
+                let before = self.activated.insert(key, (epoch, here.at));
+                let grows = before.is_none_or(|(before, _)| before < epoch);
+                let witness = before.map(|(_, at)| at);
+                out.check(grows, entity, &[witness, Some(here.at)], || {
+                    let before = before.map_or(Epoch::NONE, |(before, _)| before);
+                    format!("{} activated epoch {epoch} after epoch {before}", here.node)
+                });
+            }
+            _ => {}
+        }
+    }
+}

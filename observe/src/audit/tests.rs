@@ -1,0 +1,106 @@
+//! The audit is tested with histories that are right, and with the same histories with one fact
+//! changed: the first must pass, each of the others must fail by the name of its invariant.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::testing::{CORRUPTIONS, Corruption, History, Plan, history};
+use marchland_common::rng::Rng;
+use proptest::prelude::*;
+
+fn options(history: &History) -> AuditOptions {
+    AuditOptions { killed: history.killed.clone(), answer_within: 100, ..AuditOptions::default() }
+}
+
+fn verdict(history: &History) -> Verdict {
+    audit(&Journals::from_records(history.journals.clone()), &options(history))
+}
+
+fn told(verdict: &Verdict) -> String {
+    let texts = verdict.violations.iter().map(|v| format!("{}: {}", v.invariant, v.text));
+    texts.chain(verdict.incomplete.iter().cloned()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_right_history_passes_and_checks_everything() {
+    let verdict = verdict(&history(Plan::new(1)));
+    assert_eq!(verdict.verdict, Outcome::Pass, "{}", told(&verdict));
+    assert_eq!(verdict.invariants.len(), invariants().count());
+    assert!(verdict.invariants.values().all(|count| count.checked > 0 && count.violations == 0));
+}
+
+#[test]
+fn a_history_in_which_a_base_comes_back_passes() {
+    for seed in 0..20 {
+        let plan = Plan { restart_at: Some(20 + seed), ..Plan::new(seed) };
+        let verdict = verdict(&history(plan));
+        assert_eq!(verdict.violated(), Vec::<&str>::new(), "{seed}: {}", told(&verdict));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_right_history_is_accused(seed in any::<u64>(), restart in proptest::option::of(10_u64..90)) {
+        let verdict = verdict(&history(Plan { restart_at: restart, ..Plan::new(seed) }));
+        prop_assert!(verdict.violated().is_empty(), "{}", told(&verdict));
+    }
+}
+
+/// Applies a fault to histories of rising seeds until one has a place for it.
+fn corrupted(corruption: &Corruption, seed: u64) -> History {
+    for seed in seed.. {
+        let mut history = history(Plan::new(seed));
+        if (corruption.apply)(&mut history, &mut Rng(seed)) {
+            return history;
+        }
+    }
+    unreachable!("there are seeds enough")
+}
+
+#[test]
+fn every_fault_is_found_by_the_invariant_that_it_breaks() {
+    for corruption in CORRUPTIONS {
+        for seed in [3, 1_000, 77_000] {
+            let verdict = verdict(&corrupted(corruption, seed));
+            let (name, invariant) = (corruption.name, corruption.invariant);
+            let violated = verdict.violated();
+            assert!(violated.contains(&invariant), "{name} ({seed}): {violated:?}");
+            assert_eq!(verdict.verdict, Outcome::Fail);
+            let of_it = verdict.violations.iter().find(|v| v.invariant == invariant).unwrap();
+            assert!(!of_it.text.is_empty(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_invariant_is_broken_by_some_fault() {
+    for invariant in invariants() {
+        let broken = CORRUPTIONS.iter().any(|corruption| corruption.invariant == invariant.name);
+        assert!(broken, "nothing shows that `{}` can fail", invariant.name);
+        assert!(!invariant.rule.is_empty());
+    }
+}
+
+#[test]
+fn zz_show() {
+    let h = history(Plan::new(1));
+    let (v, s) = judge(&Journals::from_records(h.journals.clone()), &options(&h));
+    println!("{}", serde_json::to_string_pretty(&v).unwrap());
+    println!("{}", serde_json::to_string_pretty(&s).unwrap());
+    let h = history(Plan { restart_at: Some(30), ..Plan::new(1) });
+    let (v, s) = judge(&Journals::from_records(h.journals.clone()), &options(&h));
+    println!("{:?}", v.invariants);
+    println!("{:?}", v.incomplete);
+    println!("{:?}", s);
+    for c in CORRUPTIONS {
+        let v = verdict(&corrupted(c, 3));
+        println!("=== {} -> {:?}", c.name, v.violated());
+        let f = v.violations.iter().find(|f| f.invariant == c.invariant).unwrap();
+        println!("   {} {:?}", f.text, f.entity);
+        for w in &f.witness { println!("        {} {}@{} #{} {}", w.tick, w.proc, w.inc, w.n, w.text); }
+    }
+    let lines: Vec<_> = crate::order::order(&Journals::from_records(h.journals.clone()), &crate::order::OrderFilter { entity: Some(crate::testing::entity_id(1, 2)), ..Default::default() }).take(60).collect();
+    for l in crate::order::columns(&lines) { println!("{l}"); }
+}

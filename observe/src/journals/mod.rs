@@ -1,0 +1,210 @@
+//! The journals of a run, one per life of a process, ready to be read record by record.
+//!
+//! Invariants: the records of a life are in the order in which it wrote them; whatever is missing
+//! or broken is said by [`Process::faults`] and never guessed. Records from files stay encoded
+//! until they are read, so that a long run needs little more memory than its files take.
+
+mod load;
+mod segment;
+
+pub use load::{LoadError, load};
+
+use marchland_common::journal::{JournalHeader, Record, TickRecord, decode_record};
+use marchland_common::order::{Node, NodeKind};
+use segment::Segment;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// All journals of a run, by life.
+#[derive(Clone, Debug, Default)]
+pub struct Journals {
+    processes: Vec<Process>,
+    strays: Vec<String>,
+}
+
+/// The journal of one life of a process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    node: Node,
+    header: Option<JournalHeader>,
+    body: Body,
+    gaps: Vec<(u64, u64)>,
+    end: Option<String>,
+    faults: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Body {
+    Plain(Vec<TickRecord>),
+    Encoded { segments: Vec<Segment>, spans: Vec<(u32, u32)> },
+}
+
+impl Journals {
+    /// Journals that are in memory already. A life that appears more than once goes on.
+    #[must_use]
+    pub fn from_records(all: Vec<(Node, Vec<Record>)>) -> Self {
+        let mut processes: BTreeMap<Node, Process> = BTreeMap::new();
+        for (node, records) in all {
+            let process = processes.entry(node).or_insert_with(|| Process::empty(node));
+            records.into_iter().for_each(|record| process.push(record));
+        }
+        Self { processes: processes.into_values().collect(), strays: Vec::new() }
+    }
+
+    /// All lives, by name and incarnation.
+    #[must_use]
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// The journal of one life.
+    #[must_use]
+    pub fn process(&self, node: Node) -> Option<&Process> {
+        self.processes.iter().find(|process| process.node == node)
+    }
+
+    /// What is wrong with files that could not be given to any life.
+    #[must_use]
+    pub fn strays(&self) -> &[String] {
+        &self.strays
+    }
+
+    fn from_segments(segments: Vec<Segment>, strays: Vec<String>) -> Self {
+        let mut lives: BTreeMap<Node, Vec<Segment>> = BTreeMap::new();
+        for segment in segments {
+            lives.entry(segment.node).or_default().push(segment);
+        }
+        let processes =
+            lives.into_iter().map(|(node, segments)| Process::of_segments(node, segments));
+        Self { processes: processes.collect(), strays }
+    }
+}
+
+impl Process {
+    fn empty(node: Node) -> Self {
+        Self {
+            node,
+            header: None,
+            body: Body::Plain(Vec::new()),
+            gaps: Vec::new(),
+            end: None,
+            faults: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, record: Record) {
+        match record {
+            Record::Header(header) => {
+                self.header.get_or_insert(header);
+            }
+            Record::Snapshot(_) => {}
+            Record::Tick(tick) => match &mut self.body {
+                Body::Plain(ticks) => ticks.push(tick),
+                Body::Encoded { .. } => unreachable!("a process is plain or encoded"),
+            },
+            Record::Gap { from, to } => self.gaps.push((from.0, to.0)),
+            Record::End { why } => self.end = Some(why),
+        }
+    }
+
+    fn of_segments(node: Node, mut segments: Vec<Segment>) -> Self {
+        segments.sort_by_key(|segment| segment.number);
+        let mut process = Self::empty(node);
+        let mut spans = Vec::new();
+        let mut expected = 0;
+        for (index, segment) in segments.iter().enumerate() {
+            if segment.number != expected {
+                let number = segment.number;
+                let text = match number < expected {
+                    true => format!("segment {number} is there twice"),
+                    false => format!("segments {expected} to {} are missing", number - 1),
+                };
+                process.faults.push(text);
+            }
+            expected = segment.number.saturating_add(1);
+            if process.header.is_none() {
+                process.header.clone_from(&segment.header);
+            }
+            process.gaps.extend(&segment.gaps);
+            process.end = segment.end.clone().or(process.end);
+            process.faults.extend(segment.faults.iter().cloned());
+            spans.extend((0..segment.ticks.len() as u32).map(|at| (index as u32, at)));
+        }
+        process.body = Body::Encoded { segments, spans };
+        process
+    }
+
+    /// Whose journal it is.
+    #[must_use]
+    pub const fn node(&self) -> Node {
+        self.node
+    }
+
+    /// What it says about itself, if its beginning is there.
+    #[must_use]
+    pub const fn header(&self) -> Option<&JournalHeader> {
+        self.header.as_ref()
+    }
+
+    /// How many output moments it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.body {
+            Body::Plain(ticks) => ticks.len(),
+            Body::Encoded { spans, .. } => spans.len(),
+        }
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One output moment; none if there is no such record or it does not decode.
+    #[must_use]
+    pub fn record(&self, index: usize) -> Option<Cow<'_, TickRecord>> {
+        match &self.body {
+            Body::Plain(ticks) => ticks.get(index).map(Cow::Borrowed),
+            Body::Encoded { segments, spans } => {
+                let (segment, at) = *spans.get(index)?;
+                let payload = segments.get(segment as usize)?.tick(at as usize)?;
+                match decode_record(payload) {
+                    Ok(Record::Tick(tick)) => Some(Cow::Owned(tick)),
+                    Ok(_) | Err(_) => None,
+                }
+            }
+        }
+    }
+
+    /// Spans of ticks, both ends included, that it says it could not keep.
+    #[must_use]
+    pub fn gaps(&self) -> &[(u64, u64)] {
+        &self.gaps
+    }
+
+    /// Why the process ended, if it ended in order.
+    #[must_use]
+    pub fn end(&self) -> Option<&str> {
+        self.end.as_deref()
+    }
+
+    /// What is broken or missing in its files, for people. A torn end is none: what was not
+    /// written whole had no effect outside the process.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    /// Whether everything that the process did from its beginning on is here.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.gaps.is_empty() && self.faults.is_empty()
+    }
+
+    /// What kind of process it is.
+    #[must_use]
+    pub const fn kind(&self) -> NodeKind {
+        self.node.name.kind
+    }
+}

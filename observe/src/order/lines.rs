@@ -1,0 +1,207 @@
+//! The merged order as lines: one event each, with what it is about and what caused it.
+
+use super::EventId;
+use crate::facts::{self, About, Kind};
+use crate::journals::Journals;
+use crate::merge::{At, Step, Walk};
+use marchland_common::journal::{BundleRef, Event, TickRecord};
+use marchland_common::order::{EntityId, Node, Tick};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// One event of the merged order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// The process.
+    pub proc: String,
+    /// Its life.
+    pub inc: u64,
+    /// Its tick.
+    pub tick: u64,
+    /// The event's number in its journal, from 0. A bundle has that of the record's first event.
+    pub n: u64,
+    /// What happened.
+    pub kind: String,
+    /// To which entity.
+    pub entity: Option<u64>,
+    /// Under which grant.
+    pub epoch: Option<u64>,
+    /// At which step, or ghost sequence.
+    pub seq: Option<u64>,
+    /// Which command (`s<session>/<n>`), message (`<source>:<number>`) or bundle (`b<number>`).
+    pub msg: Option<String>,
+    /// Which other process.
+    pub peer: Option<String>,
+    /// The newest shown events of other processes that could have caused it and that no earlier
+    /// line of its own process follows from: `cell-1@7#31`.
+    pub cause: Vec<String>,
+    /// The event in a few words.
+    pub text: String,
+}
+
+/// Which events are shown. The default shows all but bundles.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderFilter {
+    /// Only what concerns this entity.
+    pub entity: Option<EntityId>,
+    /// Only ticks from here on.
+    pub from: Option<Tick>,
+    /// Only ticks up to here.
+    pub to: Option<Tick>,
+    /// Bundles too; only without an entity.
+    pub bundles: bool,
+}
+
+impl OrderFilter {
+    fn shows(&self, tick: Tick, about: &About) -> bool {
+        self.entity.is_none_or(|entity| about.concerns(entity)) && self.shows_tick(tick)
+    }
+
+    fn shows_tick(&self, tick: Tick) -> bool {
+        self.from.is_none_or(|from| from <= tick) && self.to.is_none_or(|to| tick <= to)
+    }
+}
+
+/// The line of one event, without its causes.
+#[must_use]
+pub(crate) fn line_at(node: Node, tick: Tick, n: u64, event: &Event) -> Line {
+    let About { entity, epoch, seq, msg, peer, .. } = facts::about(event);
+    Line {
+        proc: node.name.to_string(),
+        inc: node.incarnation.0,
+        tick: tick.0,
+        n,
+        kind: Kind::of(event).name().to_owned(),
+        entity: entity.map(|entity| entity.0),
+        epoch: epoch.map(|epoch| epoch.grant()),
+        seq: seq.map(|seq| seq.0),
+        msg,
+        peer: peer.map(|peer| peer.to_string()),
+        cause: Vec::new(),
+        text: facts::text(event),
+    }
+}
+
+/// The events of all journals in an order that no cause contradicts; equal journals give equal
+/// lines.
+#[must_use]
+pub fn order<'a>(journals: &'a Journals, filter: &OrderFilter) -> Lines<'a> {
+    let count = journals.processes().len();
+    Lines {
+        nodes: journals.processes().iter().map(|process| process.node()).collect(),
+        walk: Walk::new(journals),
+        filter: filter.clone(),
+        next_n: vec![0; count],
+        shown: vec![Vec::new(); count],
+        told: vec![vec![0; count]; count],
+        ready: VecDeque::new(),
+    }
+}
+
+/// Iterator over the merged order; see [`order`].
+pub struct Lines<'a> {
+    walk: Walk<'a>,
+    nodes: Vec<Node>,
+    filter: OrderFilter,
+    next_n: Vec<u64>,
+    /// The shown events of each process: record and number.
+    shown: Vec<Vec<(u32, u64)>>,
+    /// How many shown events of each other process a process has told as causes.
+    told: Vec<Vec<usize>>,
+    ready: VecDeque<Line>,
+}
+
+impl Lines<'_> {
+    fn take(&mut self, step: &Step<'_>) {
+        let proc = step.proc as usize;
+        let (node, moment) = (self.nodes[proc], &*step.moment);
+        let first = self.next_n[proc];
+        self.next_n[proc] += moment.events.len() as u64;
+        let bundles = self.filter.bundles && self.filter.shows_tick(moment.tick);
+        if bundles && self.filter.entity.is_none() {
+            for bundle in &moment.received {
+                let line = bundle_line(node, moment, first, "received", bundle);
+                self.ready.push_back(line);
+            }
+        }
+        for (index, event) in moment.events.iter().enumerate() {
+            if !self.filter.shows(moment.tick, &facts::about(event)) {
+                continue;
+            }
+            let n = first + index as u64;
+            let at = At { proc: step.proc, record: step.record, event: index as u32 };
+            let mut line = line_at(node, moment.tick, n, event);
+            line.cause = self.causes(at).iter().map(ToString::to_string).collect();
+            self.shown[proc].push((step.record, n));
+            self.ready.push_back(line);
+        }
+        if bundles && self.filter.entity.is_none() {
+            for bundle in &moment.sent {
+                let line = bundle_line(node, moment, first, "sent", bundle);
+                self.ready.push_back(line);
+            }
+        }
+    }
+
+    /// The newest shown event of each other process that lies in the past and is news here,
+    /// without those from which another of them follows.
+    fn causes(&mut self, at: At) -> Vec<EventId> {
+        let mut news: Vec<(At, EventId)> = Vec::new();
+        for (other, shown) in self.shown.iter().enumerate() {
+            if other == at.proc as usize {
+                continue;
+            }
+            let known = self.walk.clocks().known(at, other as u32);
+            let count = shown.partition_point(|(record, _)| *record < known);
+            let told = &mut self.told[at.proc as usize][other];
+            if count > *told {
+                *told = count;
+                let (record, n) = shown[count - 1];
+                let cause = At { proc: other as u32, record, event: 0 };
+                news.push((cause, EventId { node: self.nodes[other], n }));
+            }
+        }
+        let clocks = self.walk.clocks();
+        let follows = |a: At| news.iter().any(|(b, _)| b.proc != a.proc && clocks.before(a, *b));
+        news.iter().filter(|(a, _)| !follows(*a)).map(|(_, id)| *id).collect()
+    }
+}
+
+fn bundle_line(
+    node: Node,
+    moment: &TickRecord,
+    n: u64,
+    kind: &str,
+    bundle: &BundleRef,
+) -> Line {
+    let cause = match kind {
+        "received" => vec![format!("{} b{}", bundle.peer, bundle.n)],
+        _ => Vec::new(),
+    };
+    Line {
+        proc: node.name.to_string(),
+        inc: node.incarnation.0,
+        tick: moment.tick.0,
+        n,
+        kind: kind.to_owned(),
+        entity: None,
+        epoch: None,
+        seq: None,
+        msg: Some(format!("b{}", bundle.n)),
+        peer: Some(bundle.peer.to_string()),
+        cause,
+        text: format!("{kind} b{} ({})", bundle.n, bundle.peer),
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        while self.ready.is_empty() {
+            let step = self.walk.next()?;
+            self.take(&step);
+        }
+        self.ready.pop_front()
+    }
+}

@@ -1,0 +1,416 @@
+//! A base of the model.
+
+use super::cell::ToCell;
+use super::client::ToClient;
+use super::{CELLS, Cluster, Real, Sent, base_of, entity_id};
+use marchland_common::journal::{Event, OwnerWhy, ValueFlow};
+use marchland_common::msg::{GrantWhy, HandoffRefusal, HandoffWhy, Moment};
+use marchland_common::order::{EntityId, Epoch, KindId, Lsn, Seq, SessionId, Tick};
+use marchland_common::world::{CommandOutcome, MessageOutcome};
+use std::collections::BTreeMap;
+
+/// What a step frees once it is durable.
+#[derive(Clone, Debug, Default)]
+pub struct StepEffects {
+    pub commands: Vec<(SessionId, u64, CommandOutcome)>,
+    pub received: Vec<(EntityId, u64, MessageOutcome)>,
+    pub sent: Vec<Sent>,
+    pub answered: Vec<u64>,
+    pub timers: bool,
+    pub destroyed: bool,
+}
+
+impl StepEffects {
+    pub fn is_some(&self) -> bool {
+        let lists = self.commands.len() + self.received.len() + self.sent.len();
+        lists + self.answered.len() > 0 || self.timers || self.destroyed
+    }
+}
+
+/// What comes to a base.
+#[derive(Clone, Debug)]
+pub enum ToBase {
+    Step {
+        entity: EntityId,
+        owner: usize,
+        src_tick: Tick,
+        prev_digest: u64,
+        flow: Option<ValueFlow>,
+        real: Box<Real>,
+        effects: StepEffects,
+        first_tick: Option<Tick>,
+    },
+    Prepare { entity: EntityId, epoch: Epoch, owner: usize, target: usize, last_tick: Tick },
+    Deliver { to: EntityId, source: EntityId, out_seq: u64, value: i64 },
+    Delivered { source: EntityId, out_seq: u64, kept: bool },
+    Login { entity: EntityId, session: SessionId },
+    Command { entity: EntityId, session: SessionId, n: u64 },
+}
+
+/// What a base keeps of an entity.
+#[derive(Clone, Debug)]
+struct Row {
+    epoch: Epoch,
+    owner: usize,
+    real: Real,
+    reported: bool,
+    granted: bool,
+    prev: Option<(usize, Epoch)>,
+    ended: bool,
+    inbox: Vec<(EntityId, u64, i64)>,
+    answers: BTreeMap<u64, bool>,
+    commands: Vec<(SessionId, u64)>,
+    pushed: bool,
+}
+
+/// What waits for its record.
+#[derive(Clone, Debug)]
+enum Held {
+    Step(EntityId, Epoch, Seq, Box<StepEffects>),
+    Cell(usize, ToCell),
+    Spawned(EntityId, u64),
+    Session(EntityId, SessionId),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Durable {
+    lsn: u64,
+    counter: u64,
+    rows: BTreeMap<EntityId, Row>,
+}
+
+#[derive(Default)]
+pub struct BaseModel {
+    pub input: Vec<ToBase>,
+    /// What was worked off since the last sync: comes again after a restart.
+    unsynced: Vec<ToBase>,
+    now: Durable,
+    synced: Durable,
+    held: Vec<Held>,
+    recovered: bool,
+}
+
+impl Cluster {
+    fn lsn(&mut self, base: usize) -> Lsn {
+        let now = &mut self.bases[base].now;
+        now.lsn += 1;
+        Lsn(now.lsn)
+    }
+
+    pub fn flush_base(&mut self, base: usize) {
+        let mut events = Vec::new();
+        if std::mem::take(&mut self.bases[base].recovered) {
+            events.push(Event::Recovered { lsn: Lsn(self.bases[base].now.lsn) });
+        }
+        if self.tick == Tick(1) {
+            for n in 0..self.plan.entities / super::BASES as u64 {
+                self.give_birth(base, 100, None, n as usize % CELLS, &mut events);
+            }
+        }
+        let input = std::mem::take(&mut self.bases[base].input);
+        self.bases[base].unsynced.extend(input.iter().cloned());
+        for input in input {
+            self.take(base, input, &mut events);
+        }
+        self.writer.write(CELLS + base, self.tick, Moment::Flush, events);
+    }
+
+    fn give_birth(
+        &mut self,
+        base: usize,
+        value: i64,
+        source: Option<(EntityId, u64)>,
+        owner: usize,
+        events: &mut Vec<Event>,
+    ) -> EntityId {
+        self.bases[base].now.counter += 1;
+        let entity = entity_id(base, self.bases[base].now.counter);
+        let epoch = Epoch::of_grant(1);
+        let real = Real { epoch, digest: entity.0, held: value, ..Real::default() };
+        let row = Row {
+            epoch,
+            owner,
+            real,
+            reported: false,
+            granted: false,
+            prev: None,
+            ended: false,
+            inbox: Vec::new(),
+            answers: BTreeMap::new(),
+            commands: Vec::new(),
+            pushed: false,
+        };
+        self.bases[base].now.rows.insert(entity, row);
+        let lsn = self.lsn(base);
+        events.push(Event::Created { entity, kind: KindId(1), value, source, lsn });
+        events.push(Event::OwnerChanged {
+            entity,
+            epoch,
+            seq: Seq(0),
+            from: None,
+            to: self.node(owner),
+            why: OwnerWhy::Birth,
+            last_tick: None,
+            lsn,
+        });
+        entity
+    }
+
+    fn take(&mut self, base: usize, input: ToBase, events: &mut Vec<Event>) {
+        match input {
+            ToBase::Step { .. } => self.take_step(base, input, events),
+            ToBase::Prepare { .. } => self.take_prepare(base, input, events),
+            ToBase::Deliver { to, source, out_seq, value } => {
+                let undeliverable = match self.bases[base].now.rows.get_mut(&to) {
+                    Some(row) if !row.ended => {
+                        row.inbox.push((source, out_seq, value));
+                        row.pushed = false;
+                        false
+                    }
+                    _ => true,
+                };
+                if undeliverable {
+                    let answer = ToBase::Delivered { source, out_seq, kept: false };
+                    self.bases[base_of(source)].input.push(answer);
+                }
+            }
+            ToBase::Delivered { source, out_seq, kept } => {
+                if let Some(row) = self.bases[base].now.rows.get_mut(&source) {
+                    row.answers.insert(out_seq, kept);
+                    row.pushed = false;
+                }
+            }
+            ToBase::Login { entity, session } => {
+                self.lsn(base);
+                self.bases[base].held.push(Held::Session(entity, session));
+                events.push(Event::SessionOpened { entity, session });
+            }
+            ToBase::Command { entity, session, n } => {
+                if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
+                    row.commands.push((session, n));
+                    row.pushed = false;
+                    events.push(Event::CommandQueued { entity, session, n });
+                }
+            }
+        }
+    }
+
+    fn take_step(&mut self, base: usize, input: ToBase, events: &mut Vec<Event>) {
+        let ToBase::Step { entity, owner, src_tick, prev_digest, flow, real, effects, first_tick } =
+            input
+        else {
+            return;
+        };
+        let lsn = self.lsn(base);
+        let node = self.node(owner);
+        let Some(row) = self.bases[base].now.rows.get_mut(&entity) else { return };
+        let (epoch, seq, digest) = (real.epoch, real.seq, real.digest);
+        if epoch != row.epoch || owner != row.owner || seq.0 != row.real.seq.0 + 1 {
+            return;
+        }
+        let held = real.held;
+        row.real = *real;
+        events.push(Event::Accepted {
+            entity,
+            epoch,
+            seq,
+            owner: node,
+            src_tick,
+            prev_digest,
+            digest,
+            flow,
+            lsn,
+        });
+        if !std::mem::replace(&mut row.reported, true) {
+            let first_tick = first_tick.unwrap_or(src_tick);
+            row.pushed = false;
+            events.push(Event::FirstStep { entity, epoch, owner: node, first_tick });
+            if let Some((old, epoch)) = row.prev.take() {
+                self.bases[base].held.push(Held::Cell(old, ToCell::Release { entity, epoch }));
+            }
+        }
+        let spawns: Vec<Sent> = effects.sent.iter().filter(|s| s.to.is_none()).copied().collect();
+        if effects.destroyed {
+            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
+                row.ended = true;
+            }
+            events.push(Event::Destroyed { entity, epoch, value: held, lsn });
+        }
+        self.bases[base].held.push(Held::Step(entity, epoch, seq, Box::new(effects)));
+        for sent in spawns {
+            let cell = self.rng.below(CELLS as u64) as usize;
+            self.give_birth(base, sent.value, Some((entity, sent.out_seq)), cell, events);
+            self.bases[base].held.push(Held::Spawned(entity, sent.out_seq));
+        }
+    }
+
+    fn take_prepare(&mut self, base: usize, input: ToBase, events: &mut Vec<Event>) {
+        let ToBase::Prepare { entity, epoch, owner, target, last_tick } = input else { return };
+        let (from, to) = (self.node(owner), self.node(target));
+        let ordered = self.rng.chance(1, 5);
+        let Some(row) = self.bases[base].now.rows.get_mut(&entity) else { return };
+        if row.epoch != epoch || row.owner != owner {
+            return;
+        }
+        if self.rng.chance(1, 5) {
+            let reason = HandoffRefusal::TargetSilent;
+            row.pushed = false;
+            events.push(Event::HandoffRefused { entity, epoch, target: to, order: None, reason });
+            let abort = ToCell::Abort { entity, epoch, reason };
+            self.bases[base].held.push(Held::Cell(owner, abort));
+            return;
+        }
+        row.epoch = epoch.next_grant();
+        row.real.epoch = row.epoch;
+        row.owner = target;
+        (row.reported, row.granted, row.pushed) = (false, false, false);
+        row.prev = Some((owner, epoch));
+        let (epoch, seq) = (row.epoch, row.real.seq);
+        let lsn = self.lsn(base);
+        let why = if ordered { HandoffWhy::Order(lsn.0) } else { HandoffWhy::Border };
+        events.push(Event::OwnerChanged {
+            entity,
+            epoch,
+            seq,
+            from: Some(from),
+            to,
+            why: OwnerWhy::Handoff(why),
+            last_tick: Some(last_tick),
+            lsn,
+        });
+    }
+
+    pub fn release_base(&mut self, base: usize) {
+        let mut events = vec![Event::Durable { lsn: Lsn(self.bases[base].now.lsn) }];
+        self.bases[base].unsynced.clear();
+        for held in std::mem::take(&mut self.bases[base].held) {
+            self.let_go(base, held, &mut events);
+        }
+        self.grant_and_push(base);
+        self.bases[base].synced = self.bases[base].now.clone();
+        self.writer.write(CELLS + base, self.tick, Moment::Release(1), events);
+    }
+
+    fn let_go(&mut self, base: usize, held: Held, events: &mut Vec<Event>) {
+        match held {
+            Held::Step(entity, epoch, seq, effects) => {
+                self.step_is_durable(base, entity, (epoch, seq), *effects, events);
+            }
+            Held::Cell(cell, what) => self.cells[cell].input.push(what),
+            Held::Spawned(source, out_seq) => {
+                if let Some(row) = self.bases[base].now.rows.get_mut(&source) {
+                    row.answers.insert(out_seq, true);
+                    row.pushed = false;
+                }
+            }
+            Held::Session(entity, session) => {
+                self.client.input.push(ToClient::Welcome { entity, session });
+                if let Some(row) = self.bases[base].now.rows.get(&entity) {
+                    let owner = row.owner;
+                    self.cells[owner].input.push(ToCell::Session { entity, session });
+                }
+            }
+        }
+    }
+
+    fn step_is_durable(
+        &mut self,
+        base: usize,
+        entity: EntityId,
+        (epoch, seq): (Epoch, Seq),
+        effects: StepEffects,
+        events: &mut Vec<Event>,
+    ) {
+        for (session, n, outcome) in effects.commands {
+            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
+                row.commands.retain(|open| *open != (session, n));
+            }
+            let told = outcome.clone();
+            events.push(Event::CommandConfirmed { entity, session, n, outcome: told, epoch, seq });
+            self.client.input.push(ToClient::Answer { entity, session, n, outcome });
+        }
+        for Sent { out_seq, to, value } in effects.sent {
+            events.push(Event::MessageReleased { source: entity, out_seq, to, value, seq });
+            if let Some(to) = to {
+                let deliver = ToBase::Deliver { to, source: entity, out_seq, value };
+                self.bases[base_of(to)].input.push(deliver);
+            }
+        }
+        for (source, out_seq, outcome) in effects.received {
+            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
+                row.inbox.retain(|(from, n, _)| (*from, *n) != (source, out_seq));
+            }
+            let kept = outcome.is_kept();
+            events.push(Event::MessageTaken { entity, source, out_seq, outcome });
+            let answer = ToBase::Delivered { source, out_seq, kept };
+            self.bases[base_of(source)].input.push(answer);
+        }
+        for out_seq in effects.answered {
+            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
+                row.answers.remove(&out_seq);
+            }
+            events.push(Event::MessageClosed { source: entity, out_seq });
+        }
+        if effects.destroyed {
+            self.end_inbox(base, entity);
+        }
+        self.client.input.push(ToClient::Saw { entity, epoch, tick: self.tick, seq });
+    }
+
+    /// What waited for an entity that ended comes back.
+    fn end_inbox(&mut self, base: usize, entity: EntityId) {
+        let row = self.bases[base].now.rows.get_mut(&entity);
+        let waiting = row.map(|row| std::mem::take(&mut row.inbox)).unwrap_or_default();
+        for (source, out_seq, _) in waiting {
+            let answer = ToBase::Delivered { source, out_seq, kept: false };
+            self.bases[base_of(source)].input.push(answer);
+        }
+    }
+
+    fn grant_and_push(&mut self, base: usize) {
+        let node = self.node(CELLS + base);
+        let mut out = Vec::new();
+        for (entity, row) in &mut self.bases[base].now.rows {
+            let entity = *entity;
+            if !std::mem::replace(&mut row.granted, true) {
+                let first = row.epoch == Epoch::of_grant(1);
+                let why = if first { GrantWhy::Birth } else { GrantWhy::Handoff };
+                let real = Box::new(row.real.clone());
+                out.push((row.owner, ToCell::Grant { entity, real, why, base: node }));
+            }
+            if !row.reported || row.ended || std::mem::replace(&mut row.pushed, true) {
+                continue;
+            }
+            for (source, out_seq, value) in row.inbox.iter().copied() {
+                out.push((row.owner, ToCell::Inbox { entity, source, out_seq, value }));
+            }
+            for (out_seq, kept) in &row.answers {
+                let (out_seq, kept) = (*out_seq, *kept);
+                out.push((row.owner, ToCell::Answer { entity, out_seq, kept }));
+            }
+            for (session, n) in row.commands.iter().copied() {
+                out.push((row.owner, ToCell::Command { entity, session, n }));
+            }
+        }
+        for (cell, what) in out {
+            self.cells[cell].input.push(what);
+        }
+    }
+
+    /// The base is killed before its records are durable. Its next life reads back what is, and is
+    /// told again what it missed.
+    pub fn restart_base(&mut self, base: usize) {
+        let model = &mut self.bases[base];
+        model.now = model.synced.clone();
+        model.held.clear();
+        model.recovered = true;
+        let mut again = std::mem::take(&mut model.unsynced);
+        again.append(&mut model.input);
+        model.input = again;
+        for row in model.now.rows.values_mut() {
+            row.pushed = false;
+            row.granted = row.reported;
+        }
+        self.writer.restart(CELLS + base);
+    }
+}
