@@ -6,7 +6,7 @@ use crate::io::{BaseStats, EntityBrief};
 use crate::log::{LogRecord, Part};
 use crate::messages::Post;
 use marchland_common::digest::digest_of;
-use marchland_common::order::{EntityId, Lsn};
+use marchland_common::order::{EntityId, Lsn, SpaceId};
 use marchland_common::world::{Kinds, Lasting};
 use std::sync::Arc;
 
@@ -42,6 +42,27 @@ impl BaseCore {
     #[must_use]
     pub fn briefs(&self, limit: usize) -> Vec<EntityBrief> {
         self.store.entities.keys().filter_map(|id| self.brief(*id)).take(limit).collect()
+    }
+
+    /// The first `limit` entities above an id, of one space or of all, by id.
+    #[must_use]
+    pub fn briefs_after(
+        &self,
+        after: EntityId,
+        space: Option<SpaceId>,
+        limit: usize,
+    ) -> Vec<EntityBrief> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let above = self.store.entities.range((Excluded(after), Unbounded));
+        let here = above.filter(|(_, l)| space.is_none_or(|s| l.state.place.space == s));
+        here.filter_map(|(id, _)| self.brief(*id)).take(limit).collect()
+    }
+
+    /// About how many bytes a checkpoint takes, without making one.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        // An entity's state is typically 256 bytes; the record around it is as much again at most.
+        self.store.part_count() as u64 * 512
     }
 
     /// The newest record written.

@@ -132,6 +132,18 @@ pub enum AppendError {
     },
 }
 
+impl AppendError {
+    /// The payload that was refused.
+    #[must_use]
+    pub fn into_payload(self) -> Vec<u8> {
+        match self {
+            Self::Full { payload, .. }
+            | Self::TooLarge { payload, .. }
+            | Self::Stopped { payload } => payload,
+        }
+    }
+}
+
 /// Why the disk does not take what it is given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StallReason {

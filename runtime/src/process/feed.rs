@@ -5,7 +5,8 @@
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
 use crate::coord::{
-    Entries, Key, KeyValue, Keys, Member, MemberState, Revision, SlotValue, SpaceValue, Watcher,
+    ClockValue, Entries, Key, KeyValue, Keys, Member, MemberState, MetaValue, Revision, SlotValue,
+    SpaceValue, Watcher, WatcherGone,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
@@ -29,8 +30,10 @@ pub struct Seen {
     pub space_revisions: BTreeMap<SpaceId, Revision>,
     /// Lives that were declared dead.
     pub dead: BTreeSet<Incarnation>,
-    /// The cluster's clock, if it was set.
-    pub clock: Option<crate::coord::ClockValue>,
+    /// The cluster's clock, once a manager set it.
+    pub clock: Option<ClockValue>,
+    /// The cluster's identity, once a manager wrote it.
+    pub meta: Option<MetaValue>,
 }
 
 impl Seen {
@@ -65,7 +68,8 @@ impl Seen {
                 self.dead.insert(incarnation);
             }
             Key::Clock => self.clock = Some(kv.json(key).ok()?),
-            Key::Meta | Key::Leader => {}
+            Key::Meta => self.meta = Some(kv.json(key).ok()?),
+            Key::Leader => {}
         }
         Some(())
     }
@@ -183,6 +187,17 @@ impl MapFeed {
     #[must_use]
     pub fn seen(&self) -> Arc<Seen> {
         self.seen.borrow().clone()
+    }
+
+    /// Waits until a manager has founded the cluster: its identity and its clock.
+    ///
+    /// # Errors
+    /// [`WatcherGone`] when the watcher was stopped before.
+    pub async fn founded(&self) -> Result<(MetaValue, ClockValue), WatcherGone> {
+        let mut seen = self.seen.clone();
+        let both = seen.wait_for(|s| s.meta.is_some() && s.clock.is_some()).await;
+        let seen = both.map_err(|_| WatcherGone)?.clone();
+        seen.meta.zip(seen.clock).ok_or(WatcherGone)
     }
 
     /// A receiver of everything as it changes.

@@ -4,11 +4,13 @@
 mod feed;
 mod health;
 mod options;
+mod peers;
 mod shutdown;
 mod start;
 
 pub use feed::{MapFeed, MapNews, Seen};
 pub use health::{HealthBoard, HealthReport};
 pub use options::ProcessOptions;
+pub use peers::{PeerAddresses, PeerBook};
 pub use shutdown::{Shutdown, ShutdownWatch};
 pub use start::{Bound, StartError, Started, bind, prepare_dir, start};

@@ -1,0 +1,302 @@
+//! What the operator and the manager may ask a baseapp. Questions wait in bounded queues for the
+//! end of a tick; an order waits for its end, at most until its deadline.
+
+use crossbeam_channel::Sender;
+use dashmap::DashMap;
+use marchland_baseapp_core::io::{BaseOrder, EntityBrief, OrderAnswer};
+use marchland_common::msg::HandoffRefusal;
+use marchland_common::order::{EntityId, Incarnation, Node, NodeName, SpaceId};
+use marchland_common::world::{Kinds, Place, Pos, Value};
+use marchland_proto::operator::process_server::Process;
+use marchland_proto::operator::{
+    CreateEntitiesReply, CreateEntitiesRequest, EntityReply, GetEntityRequest, HandoffReply,
+    HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply, ListEntitiesRequest,
+};
+use marchland_runtime::process::HealthBoard;
+use marchland_runtime::telemetry::Counters;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tonic::{Request, Response, Status};
+
+/// How long a question waits for the tick thread.
+const LOOK_MAX: Duration = Duration::from_millis(900);
+/// How much longer than its own deadline an order is waited for.
+const ORDER_GRACE: Duration = Duration::from_millis(300);
+/// Most entities that one request creates.
+const CREATE_MAX: usize = 1_000;
+
+/// A question to the core.
+pub(crate) enum Look {
+    /// One entity.
+    One(EntityId, oneshot::Sender<Option<EntityBrief>>),
+    /// The first so many, above an id, of a space or of all.
+    Many {
+        limit: usize,
+        after: EntityId,
+        space: Option<SpaceId>,
+        answer: oneshot::Sender<Vec<EntityBrief>>,
+    },
+}
+
+/// The door.
+#[derive(Clone)]
+pub(crate) struct Door {
+    pub(crate) node: Node,
+    pub(crate) kinds: Arc<Kinds>,
+    pub(crate) step: Duration,
+    pub(crate) health: HealthBoard,
+    pub(crate) counters: Counters,
+    pub(crate) looks: Sender<Look>,
+    pub(crate) orders: Sender<BaseOrder>,
+    pub(crate) open: Arc<OpenOrders>,
+}
+
+/// Orders that wait for their end.
+pub(crate) struct OpenOrders {
+    next: AtomicU64,
+    waiting: DashMap<u64, oneshot::Sender<OrderAnswer>>,
+}
+
+impl OpenOrders {
+    /// Orders of this life are numbered above those of all earlier ones.
+    pub(crate) fn new(life: Incarnation) -> Self {
+        Self { next: AtomicU64::new((life.0 << 20) | 1), waiting: DashMap::new() }
+    }
+
+    fn open(&self) -> (u64, oneshot::Receiver<OrderAnswer>) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, end) = oneshot::channel();
+        self.waiting.insert(number, answer);
+        (number, end)
+    }
+
+    /// The core ended an order.
+    pub(crate) fn end(&self, answer: OrderAnswer) {
+        let number = match &answer {
+            OrderAnswer::Created { request, .. } | OrderAnswer::NotCreated { request, .. } => {
+                *request
+            }
+            OrderAnswer::Handoff { order, .. } => *order,
+        };
+        if let Some((_, waiting)) = self.waiting.remove(&number) {
+            // Whoever asked may have gone.
+            let _ = waiting.send(answer);
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl Process for Door {
+    async fn health(&self, _: Request<HealthRequest>) -> Result<Response<HealthReply>, Status> {
+        let report = self.health.report();
+        Ok(Response::new(HealthReply {
+            name: self.node.name.to_string(),
+            incarnation: self.node.incarnation.0,
+            ready: report.reasons.is_empty(),
+            reasons: report.reasons,
+            tick: report.tick,
+            entities: report.entities,
+            sessions: report.sessions,
+            counters: self.counters.snapshot().into_iter().collect(),
+            ..HealthReply::default()
+        }))
+    }
+
+    async fn entities(
+        &self,
+        request: Request<ListEntitiesRequest>,
+    ) -> Result<Response<ListEntitiesReply>, Status> {
+        let ListEntitiesRequest { limit, after, space } = request.into_inner();
+        let limit = match limit {
+            0 => 100,
+            n => n.min(10_000) as usize,
+        };
+        let space = (space != 0).then_some(SpaceId(space));
+        let (answer, briefs) = oneshot::channel();
+        self.look(Look::Many { limit: limit + 1, after: EntityId(after), space, answer })?;
+        let mut briefs = self.seen(briefs).await?;
+        let more = briefs.len() > limit;
+        briefs.truncate(limit);
+        let entities = briefs.into_iter().map(|b| self.reply(b)).collect();
+        Ok(Response::new(ListEntitiesReply { entities, more }))
+    }
+
+    async fn entity(
+        &self,
+        request: Request<GetEntityRequest>,
+    ) -> Result<Response<EntityReply>, Status> {
+        let id = EntityId(request.get_ref().entity);
+        let (answer, brief) = oneshot::channel();
+        self.look(Look::One(id, answer))?;
+        match self.seen(brief).await? {
+            Some(brief) => Ok(Response::new(self.reply(brief))),
+            None => Err(Status::not_found(format!("there is no entity {id}"))),
+        }
+    }
+
+    async fn order_handoff(
+        &self,
+        request: Request<HandoffRequest>,
+    ) -> Result<Response<HandoffReply>, Status> {
+        self.hand_over(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn create_entities(
+        &self,
+        request: Request<CreateEntitiesRequest>,
+    ) -> Result<Response<CreateEntitiesReply>, Status> {
+        self.create(request.into_inner()).await.map(Response::new)
+    }
+}
+
+impl Door {
+    fn look(&self, look: Look) -> Result<(), Status> {
+        self.looks
+            .try_send(look)
+            .map_err(|_| Status::resource_exhausted("too many questions wait; try again"))
+    }
+
+    async fn seen<T>(&self, answer: oneshot::Receiver<T>) -> Result<T, Status> {
+        match timeout(LOOK_MAX, answer).await {
+            Ok(Ok(seen)) => Ok(seen),
+            _ => Err(Status::unavailable(format!("{} runs no ticks at present", self.node))),
+        }
+    }
+
+    fn reply(&self, brief: EntityBrief) -> EntityReply {
+        let kind = self.kinds.get(brief.kind);
+        let name = |index: u8| {
+            let prop = kind.and_then(|k| k.props.get(usize::from(index)));
+            prop.map_or_else(|| index.to_string(), |p| p.name.clone())
+        };
+        let durable = brief.durable.into_iter().map(|(i, value)| (name(i), text_of(&value)));
+        EntityReply {
+            id: brief.entity.0,
+            kind: kind.map_or_else(|| brief.kind.to_string(), |k| k.name.clone()),
+            space: brief.place.space.0,
+            owner: brief.owner.name.to_string(),
+            incarnation: brief.owner.incarnation.0,
+            epoch: brief.epoch.grant(),
+            seq: brief.seq.0,
+            base: self.node.name.to_string(),
+            x: brief.place.pos.x,
+            y: brief.place.pos.y,
+            pinned: brief.pinned.map(|t| t.0),
+            durable: durable.collect(),
+        }
+    }
+
+    async fn hand_over(&self, request: HandoffRequest) -> Result<HandoffReply, Status> {
+        let bad = |e: marchland_common::order::BadNodeName| Status::invalid_argument(e.to_string());
+        let name: NodeName = request.to.parse().map_err(bad)?;
+        let to = Node { name, incarnation: Incarnation(request.to_incarnation) };
+        let (order, end) = self.open.open();
+        let deadline = Duration::from_millis(request.deadline_ms.into());
+        let ticks = deadline.as_micros() / self.step.as_micros().max(1);
+        let asked = BaseOrder::Handoff {
+            order,
+            entity: EntityId(request.entity),
+            to,
+            hold: request.hold,
+            within: u32::try_from(ticks).unwrap_or(u32::MAX).max(1),
+        };
+        if self.orders.try_send(asked).is_err() {
+            self.open.waiting.remove(&order);
+            return Err(Status::resource_exhausted("too many orders wait; try again"));
+        }
+        let ended = timeout(deadline + ORDER_GRACE, end).await;
+        self.open.waiting.remove(&order);
+        match ended {
+            Ok(Ok(OrderAnswer::Handoff {
+                entity,
+                refused,
+                from,
+                owner,
+                epoch,
+                tick_last,
+                tick_first,
+                ..
+            })) => {
+                let name = |n: Option<Node>| n.map_or_else(String::new, |n| n.name.to_string());
+                let (result, reason) = verdict(refused);
+                Ok(HandoffReply {
+                    handoff_id: order,
+                    entity: entity.0,
+                    result: result.to_owned(),
+                    reason: reason.to_owned(),
+                    from: name(from),
+                    to: request.to,
+                    owner: name(owner),
+                    epoch: epoch.grant(),
+                    tick_last: tick_last.map_or(0, |t| t.0),
+                    tick_first: tick_first.map_or(0, |t| t.0),
+                })
+            }
+            _ => Err(Status::deadline_exceeded("the order did not end by its deadline")),
+        }
+    }
+
+    async fn create(&self, request: CreateEntitiesRequest) -> Result<CreateEntitiesReply, Status> {
+        let kind = self.kinds.by_name(&request.kind).map(|k| k.id);
+        let kind = kind.ok_or_else(|| {
+            Status::invalid_argument(format!("there is no kind `{}`", request.kind))
+        })?;
+        if request.spots.len() > CREATE_MAX {
+            return Err(Status::invalid_argument("at most 1,000 entities at once"));
+        }
+        let mut ends = Vec::new();
+        let mut reply = CreateEntitiesReply::default();
+        for spot in request.spots {
+            let (number, end) = self.open.open();
+            let pos = Pos::new(spot.x, spot.y);
+            let place = Place { space: SpaceId(request.space), pos, heading: 0 };
+            let order = BaseOrder::Create {
+                request: number,
+                kind,
+                place,
+                argument: spot.argument.to_vec(),
+                props: Vec::new(),
+            };
+            if self.orders.try_send(order).is_err() {
+                reply.refused = "too many orders wait; the rest was not created".to_owned();
+                break;
+            }
+            ends.push(end);
+        }
+        for end in ends {
+            match timeout(Duration::from_secs(2), end).await {
+                Ok(Ok(OrderAnswer::Created { entity, .. })) => reply.entities.push(entity.0),
+                Ok(Ok(OrderAnswer::NotCreated { reason, .. })) => reply.refused = reason,
+                _ => reply.refused = "not confirmed in time".to_owned(),
+            }
+        }
+        Ok(reply)
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Int(number) => number.to_string(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// How a handoff ended, for people and scripts.
+fn verdict(refused: Option<HandoffRefusal>) -> (&'static str, &'static str) {
+    match refused {
+        None => ("committed", ""),
+        Some(HandoffRefusal::Deadline) => ("timeout", "the deadline passed"),
+        Some(HandoffRefusal::TargetSilent) => ("aborted", "the target was not heard of lately"),
+        Some(HandoffRefusal::TargetNotAccepting) => ("aborted", "the target takes no entities"),
+        Some(HandoffRefusal::TargetTooOld) => ("aborted", "the target runs an older schema"),
+        Some(HandoffRefusal::TargetDead) => ("aborted", "the target is declared dead"),
+        Some(HandoffRefusal::NotInSpace) => ("refused", "the target owns no cell of the space"),
+        Some(HandoffRefusal::InProgress) => ("refused", "another handoff is under way"),
+        Some(HandoffRefusal::NotOwned) => ("refused", "nobody owns the entity yet"),
+        Some(HandoffRefusal::AlreadyThere) => ("refused", "it already stands there"),
+        Some(HandoffRefusal::NoSuchEntity) => ("refused", "there is no such entity"),
+    }
+}

@@ -1,0 +1,277 @@
+//! The process from start to end: log first, then name, then links, then ticks.
+
+use crate::door::{Door, OpenOrders};
+use crate::gateway::{Funnel, Gateway, GatewayService, PlayRules};
+use crate::log::{Log, LogConfig, LogIdentity, OpenError, Recovery};
+use crate::process::BaseTick;
+use marchland_baseapp_core::BaseCore;
+use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
+use marchland_baseapp_core::log::{Recovered, replay};
+use marchland_common::journal::JournalHeader;
+use marchland_common::order::{Node, Term};
+use marchland_proto::operator::process_server::ProcessServer;
+use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, WatcherOptions};
+use marchland_runtime::journal::{Journal, JournalConfig, JournalError};
+use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
+use marchland_runtime::process::{
+    Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
+    StartError, Started, bind, prepare_dir, start,
+};
+use marchland_runtime::telemetry::Counters;
+use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a baseapp runs.
+#[derive(Clone)]
+pub struct BaseOptions {
+    /// What every process is told.
+    pub process: ProcessOptions,
+    /// Where clients come in; port 0 takes any free one.
+    pub gateway: SocketAddr,
+    /// What the world says about its clients.
+    pub rules: PlayRules,
+    /// Entities without a client that this baseapp creates when it begins with an empty log.
+    pub populate: Vec<BaseOrder>,
+}
+
+/// Why a baseapp ended otherwise than by being asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum BaseError {
+    /// It did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The write-ahead log cannot be used.
+    #[error("cannot use the write-ahead log: {0}")]
+    Log(#[from] OpenError),
+    /// The records of the log do not add up.
+    #[error("the write-ahead log does not add up: {0}")]
+    Replay(#[from] marchland_baseapp_core::log::ReplayError),
+    /// There is no journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The tick thread did not start or ended by itself.
+    #[error("the tick thread: {0}")]
+    Tick(String),
+    /// A door broke.
+    #[error("a door broke: {0}")]
+    Serve(#[from] tonic::transport::Error),
+}
+
+/// Client words, orders and questions that wait for the tick thread.
+const SAID_MAX: usize = 65_536;
+const ASKED_MAX: usize = 8_192;
+const LOOKS_MAX: usize = 1_024;
+/// How long the parts may take to end.
+const END_MAX: Duration = Duration::from_secs(1);
+/// How long clients have to hear that their streams end.
+const GOODBYE: Duration = Duration::from_millis(150);
+
+/// Runs until asked to end. `ready` is told the addresses of the link and of the gateway once the
+/// name is held.
+///
+/// # Errors
+/// [`BaseError`].
+pub async fn run(
+    options: BaseOptions,
+    shutdown: ShutdownWatch,
+    ready: impl FnOnce(&str, &str) + Send,
+) -> Result<(), BaseError> {
+    let process = options.process.clone();
+    prepare_dir(&process.dir)?;
+    let link_door = bind(&process, process.listen).await?;
+    let client_door = bind(&process, options.gateway).await?;
+    let extra = BTreeMap::from([("gateway".to_owned(), client_door.advertised.clone())]);
+    let started = start(&process, link_door.advertised.clone(), extra).await?;
+    ready(&link_door.advertised, &client_door.advertised);
+    let doors = Doors { link: link_door, client: client_door };
+    let Started { coord, registration } = started;
+    let ended = follow(&options, coord, registration.node(), doors, shutdown).await;
+    if let Err(error) = registration.close(END_MAX).await {
+        tracing::warn!(%error, "the lease was not given back; it runs out by itself");
+    }
+    ended
+}
+
+struct Doors {
+    link: Bound,
+    client: Bound,
+}
+
+/// Everything between having a name and giving it back.
+async fn follow(
+    options: &BaseOptions,
+    coord: CoordClient,
+    node: Node,
+    doors: Doors,
+    mut shutdown: ShutdownWatch,
+) -> Result<(), BaseError> {
+    let counters = Counters::default();
+    let watcher =
+        Watcher::spawn(coord.clone(), coord.keys().root().to_owned(), WatcherOptions::default());
+    let (peers, addresses) = PeerBook::new();
+    let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
+        peers.tell(seen);
+    });
+    tracing::info!("waiting for a manager to found the cluster");
+    let founded = tokio::select! {
+        founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
+        () = shutdown.asked() => return Ok(()),
+    };
+    let parts = Parts { options, node, feed, counters, founded, shutdown };
+    parts.run(doors, addresses).await
+}
+
+/// What the threads and doors are made of.
+struct Parts<'a> {
+    options: &'a BaseOptions,
+    node: Node,
+    feed: MapFeed,
+    counters: Counters,
+    founded: (MetaValue, ClockValue),
+    shutdown: ShutdownWatch,
+}
+
+impl Parts<'_> {
+    async fn run(self, doors: Doors, addresses: PeerAddresses) -> Result<(), BaseError> {
+        let (meta, clock_key) = self.founded;
+        let waker = Waker::new();
+        let (log, recovered, empty) = self.open_log(meta.cluster_id, &waker)?;
+        let step = Duration::from_micros(clock_key.step_us);
+        let ticks = TickConfig::of_key(&clock_key, step / 2);
+        let clock = SharedClock::new(ticks.step_ns);
+        let kinds = self.options.rules.kinds.clone();
+        let config = LinkConfig::new(meta.cluster_id, kinds.schema_hash(), self.node);
+        let times = config.times;
+        let io = tokio::runtime::Handle::current();
+        let (plane, links, observations) =
+            LinkPlane::start(config, clock.clone(), &self.counters, &io);
+        addresses.follow(plane.clone());
+        let (say, said) = crossbeam_channel::bounded(SAID_MAX);
+        let (ask, asked) = crossbeam_channel::bounded(ASKED_MAX);
+        let (look, looks) = crossbeam_channel::bounded(LOOKS_MAX);
+        let rules = PlayRules { step, ..self.options.rules.clone() };
+        let gateway = Gateway::new(
+            self.node.name,
+            self.feed.clone(),
+            rules,
+            say,
+            self.counters.clone(),
+            self.shutdown.clone(),
+        );
+        let base = BaseConfig::new(self.node, self.options.process.seed, clock_key.step_us);
+        let core = BaseCore::new(base, kinds.clone(), recovered);
+        let journal = self.open_journal(meta.cluster_id, &core)?;
+        let door = Door {
+            node: self.node,
+            kinds,
+            step,
+            health: HealthBoard::default(),
+            counters: self.counters.clone(),
+            looks: look,
+            orders: ask,
+            open: Arc::new(OpenOrders::new(self.node.incarnation)),
+        };
+        let tick = BaseTick {
+            name: self.node.name,
+            core,
+            log: Some(log),
+            journal: Some(journal),
+            links,
+            feed: self.feed.clone(),
+            said,
+            asked,
+            looks,
+            open: door.open.clone(),
+            funnel: Funnel::spawn(gateway.clone()),
+            health: door.health.clone(),
+            counters: self.counters.clone(),
+            durable: None,
+            unlogged: VecDeque::new(),
+            holds: false,
+            log_lost: false,
+            own_orders: Vec::new(),
+            populate: if empty { self.options.populate.clone() } else { Vec::new() },
+            facts: Vec::new(),
+        };
+        let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
+            .map_err(|e| BaseError::Tick(e.to_string()))?;
+        let served = self.serve(doors, &plane, &times, door, gateway, &ticking).await;
+        let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 3)).await;
+        if !matches!(stopped, Ok(Some(_))) {
+            tracing::error!("the tick thread did not end in time");
+        }
+        plane.shutdown(END_MAX).await;
+        served
+    }
+
+    async fn serve(
+        &self,
+        doors: Doors,
+        plane: &LinkPlane,
+        times: &LinkTimes,
+        door: Door,
+        gateway: Arc<Gateway>,
+        ticking: &TickLoop,
+    ) -> Result<(), BaseError> {
+        let inner = server(times)
+            .add_service(plane.service())
+            .add_service(ProcessServer::new(door))
+            .serve_with_incoming(incoming(doors.link.listener));
+        let outer = server(times)
+            .add_service(GatewayService::server(gateway))
+            .serve_with_incoming(incoming(doors.client.listener));
+        let mut asked = self.shutdown.clone();
+        let ticks = async {
+            while !ticking.is_finished() {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        };
+        tokio::select! {
+            served = inner => served.map_err(BaseError::from),
+            served = outer => served.map_err(BaseError::from),
+            () = ticks => Err(BaseError::Tick("it ended by itself".to_owned())),
+            () = async {
+                asked.asked().await;
+                // Streams are told that they end; their clients come back elsewhere or later.
+                tokio::time::sleep(GOODBYE).await;
+            } => Ok(()),
+        }
+    }
+
+    /// Opens the log and reads back what it holds. The flag says whether it was empty.
+    fn open_log(&self, cluster: u64, waker: &Waker) -> Result<(Log, Recovered, bool), BaseError> {
+        let identity = LogIdentity {
+            cluster,
+            base: self.node.name.to_string(),
+            term: Term(self.node.incarnation.0),
+        };
+        let wake = waker.clone();
+        let wake = Box::new(move || wake.wake());
+        let folder = self.options.process.dir.join(format!("log-{}", self.node.name));
+        let (log, recovery) = Log::open(&folder, identity, LogConfig::STANDARD, wake)?;
+        let Recovery { checkpoint, records, .. } = recovery;
+        let empty = checkpoint.is_none() && records.is_empty();
+        let image = checkpoint.map(|image| image.entries).unwrap_or_default();
+        let all = image.into_iter().chain(records.into_iter().map(|(_, bytes)| bytes));
+        Ok((log, replay(&self.options.rules.kinds, all)?, empty))
+    }
+
+    fn open_journal(&self, cluster: u64, core: &BaseCore) -> Result<Journal, BaseError> {
+        let process = &self.options.process;
+        let header = JournalHeader {
+            cluster,
+            node: self.node,
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            schema: self.options.rules.kinds.schema_hash(),
+            seed: process.seed,
+            config: format!("{process:?}"),
+            segment: 0,
+            wall_ms: 0,
+        };
+        let config = JournalConfig::new(process.dir.clone(), header);
+        Ok(Journal::start(config, core.snapshot().into(), &self.counters)?)
+    }
+}
