@@ -92,9 +92,11 @@ impl Mutant {
             Mutant::RefusalForgotten => budget.refusals = 1,
             Mutant::RefusalNotLogged => (budget.refusals, budget.restarts) = (1, 1),
             Mutant::NoWindow => params.commands = 3,
-            Mutant::CommandsOneByOne => (params.commands, params.late_commands) = (0, 2),
+            Mutant::CommandsOneByOne => {
+                (params.commands, params.late_commands, budget.crashes) = (0, 2, 0);
+            }
             Mutant::TakesAnyCommand => {
-                (params.late_commands, budget.restarts) = (1, 1);
+                (params.late_commands, budget.restarts, budget.crashes) = (1, 1, 0);
             }
             Mutant::ExpiresWhatItSent | Mutant::RestartForgetsSent | Mutant::ExpiresBeforeSync => {
                 (params.commands, params.late_commands, params.expiry) = (0, 1, true);

@@ -26,6 +26,9 @@ mutants! {
     FencedKeepsAdvancing => Fate::Violates(&[WINDOW_TICKS, STALE_COPY_STOPS]),
     /// The base reports a tick as durable when it has received it.
     ReportsBeforeSync => Fate::Violates(&[WINDOW_TICKS]),
+    /// A bundle with nothing to log is durable at once, although the notice to its sender waits
+    /// for a sync.
+    EmptyNeedsNoSync => Fate::Violates(&[STALE_COPY_STOPS]),
     /// That an epoch is over travels on another stream than the durable tick.
     NoticeOnOtherStream => Fate::Violates(&[STALE_COPY_STOPS]),
     /// A Grant deadline leaves it to the first target's next step to find out.
@@ -48,7 +51,10 @@ impl Mutant {
     #[must_use]
     pub fn bounds(self) -> Window {
         let begins_granted = !matches!(self, Mutant::FencedKeepsAdvancing | Mutant::NoEmptyBundles);
-        Window { mutant: self, begins_granted, ..Window::small() }
+        // Most rules show without a verdict, and the space is much smaller then.
+        let verdicts = u8::from(!begins_granted);
+        let budget = Budget { verdicts, ..Window::small().budget };
+        Window { mutant: self, begins_granted, budget, ..Window::small() }
     }
 }
 

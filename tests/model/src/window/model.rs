@@ -82,9 +82,11 @@ impl Window {
             s.down.push(Report::Fenced);
             return;
         }
+        let mut logs = false;
         if let Some(epoch) = bundle.step {
             if s.base.owned_by_cell && epoch == s.base.epoch {
                 s.base.hears = true;
+                logs = true;
             } else {
                 s.base.notice = s.base.notice.max(epoch);
                 if self.mutant == Mutant::NoticeOnOtherStream {
@@ -93,7 +95,12 @@ impl Window {
             }
         }
         s.base.received_tick = bundle.tick;
+        let nothing_logged = !logs && s.base.logged_tick + 1 == bundle.tick;
         if self.mutant == Mutant::ReportsBeforeSync {
+            s.base.durable_tick = bundle.tick;
+            self.report(s);
+        } else if self.mutant == Mutant::EmptyNeedsNoSync && nothing_logged {
+            s.base.logged_tick = bundle.tick;
             s.base.durable_tick = bundle.tick;
             self.report(s);
         }
@@ -104,13 +111,15 @@ impl Window {
             s.base.logged_tick = s.base.received_tick;
         }
         s.base.durable_tick = s.base.received_tick;
+        s.base.unsynced = false;
         s.base.heard |= s.base.hears;
         self.report(s);
     }
 
     fn report(&self, s: &mut Pair) {
+        // What rests on a record that is not on disk is not said.
         let elsewhere = self.mutant == Mutant::NoticeOnOtherStream;
-        let notice = if elsewhere { 0 } else { s.base.notice };
+        let notice = if elsewhere || s.base.unsynced { 0 } else { s.base.notice };
         s.down.push(Report::Durable { tick: s.base.durable_tick, notice });
     }
 
@@ -154,6 +163,12 @@ impl Window {
     }
 
     fn restart_base(s: &mut Pair) {
+        if s.base.unsynced {
+            s.base.unsynced = false;
+            s.base.epoch -= 1;
+            s.base.owned_by_cell = true;
+            s.base.heard = false;
+        }
         s.base.received_tick = s.base.logged_tick;
         s.base.durable_tick = s.base.logged_tick;
         s.base.notice = 0;
@@ -193,6 +208,7 @@ impl Window {
             Action::Verdict => {
                 s.used.verdicts += 1;
                 s.base.fenced = true;
+                s.base.unsynced = false;
                 if s.base.owned_by_cell {
                     Self::give_to_somebody_else(&mut s.base);
                 }
@@ -203,6 +219,7 @@ impl Window {
                     s.base.notice = s.base.notice.max(s.base.epoch);
                 }
                 Self::give_to_somebody_else(&mut s.base);
+                s.base.unsynced = true;
             }
             Action::GrantAgain => {
                 s.used.grants += 1;
@@ -230,6 +247,7 @@ impl Window {
                 owned_by_cell: true,
                 heard: active,
                 hears: false,
+                unsynced: false,
                 fenced: false,
                 logged_tick: 0,
                 durable_tick: 0,
@@ -282,7 +300,10 @@ impl Model for Window {
         let answers = !base.fenced || self.mutant == Mutant::FencedKeepsAdvancing;
         let unlogged = !base.fenced && base.received_tick > base.logged_tick;
         let unreported = base.received_tick > base.durable_tick;
-        if base.linked && answers && (unlogged || unreported || base.hears && !base.heard) {
+        if base.linked
+            && answers
+            && (unlogged || unreported || base.unsynced || base.hears && !base.heard)
+        {
             out.push(Action::Sync);
         }
         if !s.down.is_empty() {
@@ -295,7 +316,8 @@ impl Model for Window {
         if base.owned_by_cell && !base.heard && used.deadlines < budget.deadlines {
             out.push(Action::Deadline);
         }
-        if !base.owned_by_cell && !base.fenced && base.linked && used.grants < budget.grants {
+        let elsewhere = !base.owned_by_cell && !base.unsynced && !base.fenced;
+        if elsewhere && base.linked && used.grants < budget.grants {
             out.push(Action::GrantAgain);
         }
         if used.restarts < budget.restarts {

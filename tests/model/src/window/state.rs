@@ -41,13 +41,15 @@ pub struct Cell {
     pub fenced: bool,
 }
 
-/// The base. `hears`, `received_tick`, `notice` and `linked` are volatile.
+/// The base. What is called volatile, `received_tick`, `notice` and `linked` are lost in a crash.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Base {
     /// Current epoch of the entity.
     pub epoch: Epoch,
     /// The cellapp owns it; otherwise somebody else does.
     pub owned_by_cell: bool,
+    /// Volatile: the record of `epoch` is written and not yet on disk.
+    pub unsynced: bool,
     /// The first step under `epoch` is in the log.
     pub heard: bool,
     /// Volatile: the first step under `epoch` was received.
