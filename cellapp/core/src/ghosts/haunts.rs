@@ -12,139 +12,44 @@
 //!       +---------- out of reach and lived long enough ----------+
 //! ```
 
+mod flush;
 #[cfg(test)]
 mod tests;
+mod types;
 
-use super::indexes::Indexes;
+pub use types::{Beginning, GhostRange, Handed, NewReal};
+
 use super::{GhostOut, Reach};
 use crate::interest::{Advanced, Looks, Shown, ghosted_props, inside, pose_of};
 use indexmap::IndexMap;
-use marchland_codec_core::PoseChange;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::CellToCell;
-use marchland_common::order::{EntityId, Epoch, Node, Seq, SpaceId, Tick};
-use marchland_common::world::{KindDef, Place, Pos, Value};
+use marchland_common::order::{EntityId, Epoch, Node, Seq, Tick};
+use marchland_common::world::{KindDef, Place, Value};
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where ghosts are made and for how long they stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GhostRange {
-    /// From how far a cell gets a ghost, in millimetres.
-    pub distance: i32,
-    /// How much farther the ghost stays, in millimetres.
-    pub margin: i32,
-    /// How many ticks it stays at least.
-    pub min_life: u64,
-}
-
-/// A real that begins here.
-#[derive(Clone, Copy, Debug)]
-pub struct NewReal<'a> {
-    /// Who.
-    pub entity: EntityId,
-    /// The epoch that begins.
-    pub epoch: Epoch,
-    /// Its kind.
-    pub kind: &'a KindDef,
-    /// Where it is.
-    pub place: Place,
-    /// Its property values, by the kind's index.
-    pub props: &'a [Value],
-}
-
-/// Where a new real comes from.
-#[derive(Clone, Copy, Debug)]
-pub enum Beginning<'a> {
-    /// It was born.
-    Birth,
-    /// It goes on from its base's image: what ghosts and clients saw last may be taken back.
-    Restore,
-    /// It goes on from an offload.
-    Handoff {
-        /// The owner before.
-        from: Node,
-        /// The ghost sequence of the offloaded state.
-        ghost_seq: Seq,
-        /// Since which epoch the ghosts' lineage is unbroken.
-        ghost_since: Epoch,
-        /// Who holds ghosts.
-        hosts: &'a [Node],
-    },
-}
-
-/// What of a real's ghosts travels in its offload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handed {
-    /// The ghost sequence that was reached.
-    pub ghost_seq: Seq,
-    /// Since which epoch the lineage is unbroken.
-    pub ghost_since: Epoch,
-    /// Who holds ghosts, by name and life.
-    pub hosts: Vec<Node>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Host {
-    pub(super) node: Node,
-    pub(super) index: u32,
-    pub(super) since: Tick,
-    /// Whether a whole ghost is due.
-    pub(super) whole_due: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Haunt {
-    pub(super) epoch: Epoch,
-    pub(super) space: SpaceId,
-    pub(super) pos: Pos,
-    /// Where the hosts were found last, and how far from there they stay the same.
-    pub(super) checked: Pos,
-    pub(super) slack: i64,
-    pub(super) is_frozen: bool,
-    /// The round in which it was brought up to date last.
-    pub(super) round: u64,
-    /// By name and life.
-    pub(super) hosts: Vec<Host>,
-}
-
-/// The delta of one ghost, to be packed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Due {
-    pub(super) index: u32,
-    pub(super) entity: EntityId,
-    pub(super) pose: PoseChange,
-    pub(super) fields: u32,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Link {
-    pub(super) indexes: Indexes,
-    /// Empty between two ticks.
-    #[serde(skip)]
-    pub(super) due: Vec<Due>,
-}
+use types::{Due, Haunt, Host, Link};
 
 /// The ghosts of all reals of this process. See the module for its invariants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Haunts {
-    pub(super) me: Node,
-    pub(super) range: GhostRange,
-    pub(super) reach: Reach,
+    me: Node,
+    range: GhostRange,
+    reach: Reach,
     /// Its own order is never used.
-    pub(super) haunts: IndexMap<EntityId, Haunt, FxBuildHasher>,
-    pub(super) links: BTreeMap<Node, Link>,
-    pub(super) round: u64,
+    haunts: IndexMap<EntityId, Haunt, FxBuildHasher>,
+    links: BTreeMap<Node, Link>,
+    round: u64,
     /// Whose hosts have to be found again.
-    pub(super) unsettled: BTreeSet<EntityId>,
+    unsettled: BTreeSet<EntityId>,
     /// When a host may be given up that is out of reach already.
-    pub(super) expiries: BTreeSet<(Tick, EntityId)>,
+    expiries: BTreeSet<(Tick, EntityId)>,
     /// Who owes somebody a whole ghost.
-    pub(super) wholes: BTreeSet<EntityId>,
+    wholes: BTreeSet<EntityId>,
     /// Whose change goes out with this tick; empty between two ticks.
     #[serde(skip)]
-    pub(super) changed: Vec<EntityId>,
+    changed: Vec<EntityId>,
 }
 
 impl Haunts {
@@ -345,7 +250,7 @@ impl Haunts {
         true
     }
 
-    pub(super) fn give_back(&mut self, host: &Host) {
+    fn give_back(&mut self, host: &Host) {
         if let Some(link) = self.links.get_mut(&host.node) {
             link.indexes.take_back(host.index);
             if link.indexes.is_empty() && link.due.is_empty() {

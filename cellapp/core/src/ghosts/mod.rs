@@ -33,7 +33,6 @@
 mod bindings;
 #[cfg(test)]
 mod exchange;
-mod flush;
 mod haunts;
 mod indexes;
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::ghosts::kit::HEALTH;
+use crate::ghosts::kit::{HEALTH, epoch, id};
 use crate::signals::{Route, SignalOut, Signals, Whereabouts};
 use bytes::Bytes;
+use marchland_common::world::Pos;
 
 /// An entity is born, changes and calls somebody on a neighbouring cell, all in one tick: whoever
 /// hears the call knows the caller as it was when it called.

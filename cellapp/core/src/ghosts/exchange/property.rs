@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::ghosts::kit::{HEALTH, PLAIN};
+use crate::ghosts::kit::{HEALTH, PLAIN, id};
+use marchland_common::world::Pos;
 use proptest::prelude::*;
 
 const WOLVES: u64 = 4;

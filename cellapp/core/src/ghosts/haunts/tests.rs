@@ -5,7 +5,7 @@ use crate::ghosts::kit::{
 };
 use marchland_codec_core::DeltaReader;
 use marchland_common::cluster::MapChange;
-use marchland_common::world::Kinds;
+use marchland_common::world::{Kinds, Pos};
 use proptest::prelude::*;
 
 const RANGE: GhostRange = GhostRange { distance: 60_000, margin: 5_000, min_life: 40 };

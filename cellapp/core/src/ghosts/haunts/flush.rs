@@ -1,8 +1,8 @@
 //! The end of a tick for the ghosts of this process's reals: hosts come and go, whole ghosts are
 //! sent where one is due, and everything else of a host goes into one packed block.
 
-use super::GhostOut;
-use super::haunts::{Due, Haunts, Host, Link};
+use super::types::{Due, Host, Link};
+use super::{GhostOut, Haunts};
 use crate::interest::{HEADING, Look, Looks, POSITION, as_prop};
 use marchland_codec_core::{DeltaFields, DeltaWriter, Prop, PushError};
 use marchland_common::journal::Event;
