@@ -164,6 +164,10 @@ impl Window {
 
     fn restart_base(s: &mut Pair) {
         if s.base.unsynced {
+            // The record is lost: its epoch never was, and the ownership before it never ended.
+            if let Some(real) = &mut s.cell.real {
+                real.stale_ticks = 0;
+            }
             s.base.unsynced = false;
             s.base.epoch -= 1;
             s.base.owned_by_cell = true;
