@@ -8,7 +8,7 @@ use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseInput, BaseOrder, BaseOutput, ClientEvent};
 use marchland_common::journal::{BundleRef, Event, Refused, TickRecord};
-use marchland_common::msg::{Frame, Moment, Outgoing};
+use marchland_common::msg::Moment;
 use marchland_common::order::{Lsn, NodeName, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::journal::{Journal, JournalNews};
@@ -142,7 +142,8 @@ impl BaseTick {
 
     fn run(&mut self, input: BaseInput) {
         let encoded = postcard::to_stdvec(&input).unwrap_or_default();
-        let (tick, moment, received) = (input.tick, input.moment, received(&input.frames));
+        let (tick, moment, received) =
+            (input.tick, input.moment, input.frames.iter().map(BundleRef::of_frame).collect());
         let mut output = self.core.tick(input);
         self.write_log(std::mem::take(&mut output.log));
         let mut events = std::mem::take(&mut self.facts);
@@ -157,7 +158,7 @@ impl BaseTick {
             moment,
             input: encoded.into(),
             received,
-            sent: sent(&output.bundles),
+            sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
             events,
             digest: if is_digest_due(tick, moment) { self.core.digest() } else { 0 },
         };
@@ -273,18 +274,4 @@ impl BaseTick {
 /// The digest reads everything that the core holds, so it is taken now and then.
 fn is_digest_due(tick: Tick, moment: Moment) -> bool {
     moment == Moment::Flush && tick.0.is_multiple_of(20)
-}
-
-fn received(frames: &[Frame]) -> Vec<BundleRef> {
-    frames
-        .iter()
-        .map(|f| BundleRef { peer: f.from, n: f.bundle.n, src_tick: f.bundle.src_tick })
-        .collect()
-}
-
-fn sent(bundles: &[Outgoing]) -> Vec<BundleRef> {
-    bundles
-        .iter()
-        .map(|o| BundleRef { peer: o.to, n: o.bundle.n, src_tick: o.bundle.src_tick })
-        .collect()
 }

@@ -7,15 +7,14 @@ use crate::process::BaseTick;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
 use marchland_baseapp_core::log::{Recovered, replay};
-use marchland_common::journal::JournalHeader;
 use marchland_common::order::{Node, Term};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, WatcherOptions};
-use marchland_runtime::journal::{Journal, JournalConfig, JournalError};
+use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
     Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind, prepare_dir, start,
+    StartError, Started, bind, open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -163,7 +162,13 @@ impl Parts<'_> {
         );
         let base = BaseConfig::new(self.node, self.options.process.seed, clock_key.step_us);
         let core = BaseCore::new(base, kinds.clone(), recovered);
-        let journal = self.open_journal(meta.cluster_id, &core)?;
+        let journal = open_journal(
+            &self.options.process,
+            (meta.cluster_id, kinds.schema_hash()),
+            self.node,
+            core.snapshot(),
+            &self.counters,
+        )?;
         let door = Door {
             node: self.node,
             kinds,
@@ -257,21 +262,5 @@ impl Parts<'_> {
         let image = checkpoint.map(|image| image.entries).unwrap_or_default();
         let all = image.into_iter().chain(records.into_iter().map(|(_, bytes)| bytes));
         Ok((log, replay(&self.options.rules.kinds, all)?, empty))
-    }
-
-    fn open_journal(&self, cluster: u64, core: &BaseCore) -> Result<Journal, BaseError> {
-        let process = &self.options.process;
-        let header = JournalHeader {
-            cluster,
-            node: self.node,
-            build: env!("CARGO_PKG_VERSION").to_owned(),
-            schema: self.options.rules.kinds.schema_hash(),
-            seed: process.seed,
-            config: format!("{process:?}"),
-            segment: 0,
-            wall_ms: 0,
-        };
-        let config = JournalConfig::new(process.dir.clone(), header);
-        Ok(Journal::start(config, core.snapshot().into(), &self.counters)?)
     }
 }

@@ -1,1 +1,9 @@
-//! Placeholder while the room is being built.
+//! The shell of a cellapp: the sockets and the threads around its core.
+
+mod door;
+mod process;
+mod run;
+mod work;
+
+pub use run::{CellError, CellOptions, run};
+pub use work::WorkRules;

@@ -2,7 +2,7 @@
 //! output moment, and an end mark.
 
 use super::Event;
-use crate::msg::Moment;
+use crate::msg::{Frame, Moment, Outgoing};
 use crate::order::{Node, Tick};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,20 @@ pub struct BundleRef {
     pub n: u64,
     /// The sender's tick.
     pub src_tick: Tick,
+}
+
+impl BundleRef {
+    /// The name of a bundle that came in.
+    #[must_use]
+    pub const fn of_frame(frame: &Frame) -> Self {
+        Self { peer: frame.from, n: frame.bundle.n, src_tick: frame.bundle.src_tick }
+    }
+
+    /// The name of a bundle that goes out.
+    #[must_use]
+    pub const fn of_outgoing(outgoing: &Outgoing) -> Self {
+        Self { peer: outgoing.to, n: outgoing.bundle.n, src_tick: outgoing.bundle.src_tick }
+    }
 }
 
 /// Encodes a record.

@@ -5,6 +5,10 @@ use crate::coord::{
     ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
     RegisterOptions, Registration, claim_name,
 };
+use crate::journal::{Journal, JournalConfig, JournalError};
+use crate::telemetry::Counters;
+use marchland_common::journal::JournalHeader;
+use marchland_common::order::Node;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -128,6 +132,32 @@ pub async fn start(
         .await
         .map_err(|source| StartError::Name { name: options.name.to_string(), source })?;
     Ok(Started { coord, registration })
+}
+
+/// Begins the process's journal in its folder. `identity` is the cluster and the hash of the
+/// declared kinds; `snapshot` is the core at the beginning.
+///
+/// # Errors
+/// The folder cannot be written, or there is no thread to be had.
+pub fn open_journal(
+    options: &ProcessOptions,
+    (cluster, schema): (u64, u64),
+    node: Node,
+    snapshot: Vec<u8>,
+    counters: &Counters,
+) -> Result<Journal, JournalError> {
+    let header = JournalHeader {
+        cluster,
+        node,
+        build: env!("CARGO_PKG_VERSION").to_owned(),
+        schema,
+        seed: options.seed,
+        config: format!("{options:?}"),
+        segment: 0,
+        wall_ms: 0,
+    };
+    let config = JournalConfig::new(options.dir.clone(), header);
+    Journal::start(config, snapshot.into(), counters)
 }
 
 /// How long the holder of a name may take to say that it is there.
