@@ -138,6 +138,8 @@ pub struct Journal {
     gap: Option<(Tick, Tick)>,
     /// The newest tick that was handed over.
     handed_tick: Tick,
+    /// How many segments after the first were begun.
+    begun: u32,
     behind: bool,
     left_out: Counter,
 }
@@ -183,6 +185,7 @@ impl Journal {
             handed: 0,
             gap: None,
             handed_tick: Tick(0),
+            begun: 0,
             behind: false,
             left_out: counters.counter("journal_records_left_out"),
         })
@@ -246,10 +249,12 @@ impl Journal {
     }
 
     /// Whether the present segment is long enough: take a snapshot of the core and call
-    /// [`begin_segment`](Self::begin_segment) at the end of this tick.
+    /// [`begin_segment`](Self::begin_segment) at the end of this tick. Not while the disk is far
+    /// behind, for a snapshot costs the tick thread time.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
-        self.shared.wants_snapshot.load(Ordering::Relaxed)
+        let room = self.jobs.len() < RECORDS_WAIT_MAX / 2;
+        room && self.shared.wanted.load(Ordering::Relaxed) > self.begun
     }
 
     /// Ends the present segment; the next record stands in a new one, behind this snapshot.
@@ -258,7 +263,7 @@ impl Journal {
         let bytes = snapshot.len();
         self.shared.add_waiting(bytes);
         if self.jobs.try_send(Job::Segment { snapshot }).is_ok() {
-            self.shared.wants_snapshot.store(false, Ordering::Relaxed);
+            self.begun += 1;
         } else {
             self.shared.take_waiting(bytes);
         }

@@ -1,7 +1,7 @@
 //! What the tick thread and the writer tell each other without waiting.
 
 use super::Written;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Whether the disk takes what is written.
@@ -17,7 +17,8 @@ pub(super) struct Shared {
     pub written: Written,
     /// The newest tick whose record is written.
     pub written_tick: AtomicU64,
-    pub wants_snapshot: AtomicBool,
+    /// The number of the segment that the writer wants to begin.
+    pub wanted: AtomicU32,
     /// The end mark is written.
     pub ended: AtomicBool,
     waiting: AtomicUsize,
@@ -32,7 +33,7 @@ impl Shared {
             name,
             written: Written::new(),
             written_tick: AtomicU64::new(0),
-            wants_snapshot: AtomicBool::new(false),
+            wanted: AtomicU32::new(0),
             ended: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
             failing: AtomicBool::new(false),

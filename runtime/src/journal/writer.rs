@@ -203,7 +203,7 @@ impl<S: Storage> Writer<S> {
         }
         self.shared.written.advance(self.taken);
         if self.open.as_ref().is_some_and(|open| open.bytes > self.config.segment_bytes) {
-            self.shared.wants_snapshot.store(true, Ordering::Relaxed);
+            self.shared.wanted.fetch_max(self.segment, Ordering::Relaxed);
         }
         true
     }

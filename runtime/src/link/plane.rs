@@ -16,6 +16,7 @@ use marchland_common::link::ChannelId;
 use marchland_common::order::{Node, NodeKind};
 use marchland_proto::link::link_server::LinkServer;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -61,7 +62,7 @@ impl LinkPlane {
         let drained = Arc::new(Notify::new());
         io.spawn(pump(hub.clone(), released));
         io.spawn(follow_drains(hub.clone(), drained.clone()));
-        let (tick, observations) = LinkTick::new(feeds, batches, drained);
+        let (tick, observations) = LinkTick::new(feeds, batches, drained, hub.pending.clone());
         (Self { hub, io: io.clone(), addrs: Arc::default() }, tick, observations)
     }
 
@@ -156,11 +157,12 @@ impl LinkPlane {
 /// Sends what the tick thread gave, when the records of its ticks are written.
 async fn pump(hub: Arc<Hub>, mut released: mpsc::Receiver<Batch>) {
     while let Some(mut batch) = released.recv().await {
-        if batch.ticket.written().await.is_err() {
+        if batch.ticket.written().await.is_ok() {
+            batch.bundles.into_iter().for_each(|bundle| hub.post(bundle));
+        } else {
             hub.tell(LinkEvent::NeverReleased { bundles: batch.bundles.len() });
-            continue;
         }
-        batch.bundles.into_iter().for_each(|bundle| hub.post(bundle));
+        hub.pending.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -10,6 +10,8 @@ use marchland_common::msg::{Frame, Outgoing};
 use marchland_common::order::{Incarnation, Node, NodeName};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 
 /// The bundles of one output moment, and when they may leave.
@@ -42,6 +44,7 @@ pub struct LinkTick {
     events: Receiver<LinkEvent>,
     batches: mpsc::Sender<Batch>,
     drained: Arc<Notify>,
+    pending: Arc<AtomicUsize>,
 }
 
 impl LinkTick {
@@ -49,9 +52,10 @@ impl LinkTick {
         feeds: Feeds,
         batches: mpsc::Sender<Batch>,
         drained: Arc<Notify>,
+        pending: Arc<AtomicUsize>,
     ) -> (Self, Receiver<Observation>) {
         let Feeds { frames, events, observations } = feeds;
-        (Self { frames, events, batches, drained }, observations)
+        (Self { frames, events, batches, drained, pending }, observations)
     }
 
     /// Takes everything that arrived before this call; what comes later belongs to the next tick.
@@ -91,11 +95,11 @@ impl LinkTick {
         if bundles.is_empty() {
             return Ok(());
         }
-        self.batches.try_send(Batch { bundles, ticket }).map_err(|refused| match refused {
-            mpsc::error::TrySendError::Full(batch) | mpsc::error::TrySendError::Closed(batch) => {
-                SendFull(batch.bundles)
-            }
-        })
+        self.pending.fetch_add(1, Ordering::AcqRel);
+        let Err(refused) = self.batches.try_send(Batch { bundles, ticket }) else { return Ok(()) };
+        self.pending.fetch_sub(1, Ordering::AcqRel);
+        let (TrySendError::Full(batch) | TrySendError::Closed(batch)) = refused;
+        Err(SendFull(batch.bundles))
     }
 }
 

@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn greetings_come_back_equal() {
         let Some(up::What::Hello(sent)) = hello_to_wire(&hello(1)).what else { panic!() };
-        assert_eq!(hello_from_wire(sent.clone()), Ok(hello(1)));
-        let far = wire::Hello { channel: 300, ..sent.clone() };
+        assert_eq!(hello_from_wire(sent), Ok(hello(1)));
+        let far = wire::Hello { channel: 300, ..sent };
         assert_eq!(hello_from_wire(far), Err(BadMessage::Range("hello.channel")));
         let nowhere = wire::Hello { resume: None, ..sent };
         assert_eq!(hello_from_wire(nowhere), Err(BadMessage::Missing("resume")));

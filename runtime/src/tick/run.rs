@@ -1,9 +1,10 @@
 //! The loop of the tick thread.
 
-use super::align::{Listener, Origin, SuspendWatch};
+use super::align::{Listener, Origin, SuspendWatch, origin_of_calendar};
 use super::figures::{Figures, Spans};
-use super::time::{SharedClock, boottime_ns, monotonic_ns};
+use super::time::{SharedClock, boottime_ns, calendar_ms, monotonic_ns};
 use super::waker::{Waker, Woken};
+use crate::coord::ClockValue;
 use crate::link::Observation;
 use crate::telemetry::Counters;
 use crossbeam_channel::Receiver;
@@ -148,6 +149,18 @@ impl Drop for TickLoop {
 }
 
 impl TickConfig {
+    /// The settings by the cluster's clock key, for a process whose ticks begin `phase` after the
+    /// cluster's. Reads the calendar once.
+    #[must_use]
+    pub fn of_key(key: &ClockValue, phase: Duration) -> Self {
+        let by_key_ns = origin_of_calendar(key.origin_wall_ms, calendar_ms(), monotonic_ns());
+        Self {
+            step_ns: key.step_us.saturating_mul(1_000),
+            phase_ns: u64::try_from(phase.as_nanos()).unwrap_or(u64::MAX),
+            origin: Origin { by_key_ns, listen_steps: 4 },
+        }
+    }
+
     const fn cluster(&self, origin_ns: i64) -> ClusterConfig {
         ClusterConfig {
             origin_ns,

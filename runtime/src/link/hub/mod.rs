@@ -20,6 +20,7 @@ use marchland_common::link::{ChannelId, Connection, Direction, Links, Retired};
 use marchland_common::msg::Offload;
 use marchland_common::order::Node;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +87,8 @@ pub(super) struct Hub {
     pub clock: SharedClock,
     /// Ends everything.
     pub stop: CancellationToken,
+    /// Batches that the tick thread gave and that are not in the machines yet.
+    pub pending: Arc<AtomicUsize>,
     frames: Sender<ToTick>,
     events: Sender<LinkEvent>,
     observations: Sender<Observation>,
@@ -115,6 +118,7 @@ impl Hub {
             config,
             clock,
             stop: CancellationToken::new(),
+            pending: Arc::default(),
             frames,
             events,
             observations,
@@ -209,8 +213,11 @@ impl Hub {
         }
     }
 
-    /// Whether nothing waits to be acknowledged by anybody whose stream stands.
+    /// Whether nothing waits for its record, or to be acknowledged by anybody whose stream stands.
     pub(super) fn is_flushed(&self) -> bool {
+        if self.pending.load(Ordering::Acquire) > 0 {
+            return false;
+        }
         let mut state = self.lock();
         state.links.iter_mut().all(|(_, _, direction, machine)| {
             direction == Direction::Incoming
