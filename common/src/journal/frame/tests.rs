@@ -157,7 +157,9 @@ fn a_search_through_lengths_without_end_gives_up_instead_of_hanging() {
 
 proptest! {
     #[test]
-    fn any_cut_recovers_the_records_before_it(payloads in payloads(), cut in any::<prop::sample::Index>()) {
+    fn any_cut_recovers_the_records_before_it(
+        payloads in payloads(), cut in any::<prop::sample::Index>()
+    ) {
         let (bytes, starts) = segment(&payloads);
         let cut = starts[0] + cut.index(bytes.len() - starts[0]);
         let (records, tail) = read(&bytes[..cut]).unwrap();
