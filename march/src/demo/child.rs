@@ -1,0 +1,198 @@
+//! The children of a demo: started, watched, started again, and ended in order.
+
+use super::wait::until_file;
+use crate::exit::{Failure, TIMEOUT, USAGE};
+use crate::roles::ReadyFile;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+/// What a child is for: who ends first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// Loads the cluster; ends first.
+    Bots,
+    /// A cellapp or a baseapp.
+    Server,
+    /// A manager.
+    Manager,
+    /// The stand-in for etcd; ends last.
+    Store,
+}
+
+/// How a child is started.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub(super) role: Role,
+    pub(super) name: String,
+    pub(super) args: Vec<String>,
+    pub(super) ready: Option<PathBuf>,
+}
+
+struct Running {
+    start: Start,
+    child: Child,
+}
+
+pub(super) struct Children {
+    program: PathBuf,
+    logs: PathBuf,
+    restart: bool,
+    running: Vec<Running>,
+    /// Lives that ended unasked.
+    lost: Vec<String>,
+}
+
+/// How long a child may take to have its name.
+const READY_MAX: Duration = Duration::from_secs(20);
+
+impl Children {
+    pub(super) fn new(dir: &Path, restart: bool) -> Result<Self, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|e| Failure::internal(format!("cannot find this program: {e}")))?;
+        for folder in ["run", "logs", "journals"] {
+            std::fs::create_dir_all(dir.join(folder)).map_err(|e| {
+                Failure::new(USAGE, format!("cannot write to {}: {e}", dir.display()))
+            })?;
+        }
+        let logs = dir.join("logs");
+        Ok(Self { program, logs, restart, running: Vec::new(), lost: Vec::new() })
+    }
+
+    pub(super) fn log_of(&self, name: &str) -> PathBuf {
+        self.logs.join(format!("{name}.log"))
+    }
+
+    fn spawn(&self, start: &Start) -> Result<Child, Failure> {
+        if let Some(ready) = &start.ready {
+            // It may be there from an earlier life.
+            let _ = std::fs::remove_file(ready);
+        }
+        let log = File::options().create(true).append(true).open(self.log_of(&start.name));
+        let log = log.map_err(|e| Failure::new(USAGE, format!("cannot write a log: {e}")))?;
+        Command::new(&self.program)
+            .args(&start.args)
+            .env("MARCH_LOG", std::env::var("MARCH_LOG").unwrap_or_else(|_| "info".to_owned()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|e| Failure::internal(format!("cannot start {}: {e}", start.name)))
+    }
+
+    /// Starts a child and waits until it is ready.
+    pub(super) async fn start(&mut self, start: Start) -> Result<ReadyFile, Failure> {
+        let child = self.spawn(&start)?;
+        let (name, ready) = (start.name.clone(), start.ready.clone());
+        self.running.push(Running { start, child });
+        let Some(path) = ready else {
+            return Err(Failure::internal(format!("{name} does not say when it is ready")));
+        };
+        let deadline = Instant::now() + READY_MAX;
+        loop {
+            if let Some(text) = until_file(&path, Duration::from_millis(200)).await {
+                return serde_json::from_slice(&text)
+                    .map_err(|e| Failure::internal(format!("{name} said nonsense: {e}")));
+            }
+            let log = self.log_of(&name);
+            if let Some(dead) = self.first_dead() {
+                return Err(Failure::internal(format!("{dead} ended at once"))
+                    .hint(format!("its log: {}", log.display())));
+            }
+            if Instant::now() >= deadline {
+                return Err(Failure::new(TIMEOUT, format!("{name} was not ready in time"))
+                    .hint(format!("its log: {}", log.display())));
+            }
+        }
+    }
+
+    /// Starts a child that says nothing.
+    pub(super) fn start_unready(&mut self, start: Start) -> Result<(), Failure> {
+        let child = self.spawn(&start)?;
+        self.running.push(Running { start, child });
+        Ok(())
+    }
+
+    pub(super) fn pids(&self) -> BTreeMap<String, u32> {
+        let pid = |r: &Running| Some((r.start.name.clone(), r.child.id()?));
+        self.running.iter().filter_map(pid).collect()
+    }
+
+    /// The first child that ended unasked.
+    pub(super) fn first_dead(&mut self) -> Option<String> {
+        let dead = |r: &mut Running| matches!(r.child.try_wait(), Ok(Some(_)));
+        self.running.iter_mut().find_map(|r| dead(r).then(|| r.start.name.clone()))
+    }
+
+    /// Starts children again that ended unasked.
+    pub(super) async fn look_after(&mut self) {
+        let mut dead = Vec::new();
+        for (i, running) in self.running.iter_mut().enumerate() {
+            if let Ok(Some(status)) = running.child.try_wait() {
+                eprintln!("  {} ended: {status}", running.start.name);
+                dead.push(i);
+            }
+        }
+        for i in dead.into_iter().rev() {
+            let start = self.running.remove(i).start;
+            self.lost.push(start.name.clone());
+            if self.restart && start.role != Role::Bots {
+                eprintln!("  {} is started again", start.name);
+                if let Err(failure) = self.start(start).await {
+                    eprintln!("  {failure}");
+                }
+            }
+        }
+    }
+
+    /// Names of children that ended unasked, once for each life.
+    pub(super) fn lost(&self) -> Vec<String> {
+        self.lost.clone()
+    }
+
+    /// Ends the children of a role, at most `within`.
+    pub(super) async fn stop(&mut self, role: Role, within: Duration) -> bool {
+        let (mut ending, rest): (Vec<Running>, Vec<Running>) =
+            std::mem::take(&mut self.running).into_iter().partition(|r| r.start.role == role);
+        self.running = rest;
+        for running in &ending {
+            if let Some(pid) = running.child.id().and_then(|p| i32::try_from(p).ok()) {
+                // It may have ended meanwhile.
+                let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+            }
+        }
+        let deadline = Instant::now() + within;
+        let mut in_order = true;
+        for running in &mut ending {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if timeout(left, running.child.wait()).await.is_err() {
+                tracing::warn!(name = running.start.name, "did not end in time and is killed");
+                in_order = false;
+                let _ = running.child.kill().await;
+            }
+        }
+        in_order
+    }
+
+    /// Ends everybody: those who load first, the store last.
+    pub(super) async fn stop_all(&mut self, within: Duration) -> Result<(), Failure> {
+        let mut in_order = true;
+        for role in [Role::Bots, Role::Server, Role::Manager, Role::Store] {
+            in_order &= self.stop(role, within).await;
+        }
+        sleep(Duration::from_millis(10)).await;
+        if in_order {
+            Ok(())
+        } else {
+            Err(Failure::new(TIMEOUT, "not every process ended in time; some were killed"))
+        }
+    }
+}

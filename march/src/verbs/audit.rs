@@ -1,0 +1,113 @@
+//! Judges the journals of a cluster.
+
+use super::{print_json, print_line, print_table};
+use crate::cli::AuditArgs;
+use crate::exit::{CHECK_FAILED, Failure, NOT_FOUND};
+use marchland_common::order::{Node, NodeKind, Tick};
+use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, columns, judge, load};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What the demo noted beside its journals, for whoever audits them later.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct AuditNotes {
+    /// The tick at whose end the census is taken.
+    pub(crate) census_at: Option<u64>,
+    /// Processes that ended unasked, by name, once for each life: all their lives but the last
+    /// were lost.
+    #[serde(default)]
+    pub(crate) killed: Vec<String>,
+    /// Whether clients played.
+    pub(crate) clients: bool,
+}
+
+/// The name of that file.
+pub(crate) const NOTES_FILE: &str = "audit.json";
+
+impl AuditNotes {
+    fn read(dir: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(dir.join(NOTES_FILE)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn options(&self, journals: &Journals) -> AuditOptions {
+        let options = AuditOptions {
+            census_at: self.census_at.map(Tick),
+            killed: lost_lives(journals, &self.killed),
+            ..AuditOptions::default()
+        };
+        if self.clients {
+            options
+        } else {
+            // Nobody commanded, saw or healed anything.
+            options.without(&AuditOptions::CLIENTS).without(&AuditOptions::TIMERS)
+        }
+    }
+}
+
+/// All lives but the last of the processes that were lost.
+fn lost_lives(journals: &Journals, names: &[String]) -> BTreeSet<Node> {
+    let lives = journals.processes().iter().map(|p| p.node());
+    let lost = lives.filter(|n| names.contains(&n.name.to_string()));
+    let is_last = |node: Node| {
+        journals.processes().iter().all(|p| p.node().name != node.name || p.node() <= node)
+    };
+    lost.filter(|node| !is_last(*node)).collect()
+}
+
+/// Audits a folder with what is noted beside its journals.
+pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
+    if !dir.is_dir() {
+        let text = format!("{} is not a folder", dir.display());
+        return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
+    }
+    let journals = load(dir).map_err(|e| Failure::new(NOT_FOUND, e.to_string()))?;
+    if journals.processes().is_empty() {
+        let text = format!("there is no journal in {}", dir.display());
+        return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
+    }
+    let has_clients = journals.processes().iter().any(|p| p.node().name.kind == NodeKind::Client);
+    let notes = AuditNotes::read(dir)
+        .unwrap_or(AuditNotes { clients: has_clients, ..AuditNotes::default() });
+    Ok(judge(&journals, &notes.options(&journals)))
+}
+
+pub(crate) fn run(args: &AuditArgs) -> Result<u8, Failure> {
+    let (verdict, summary) = audit_dir(&args.dir)?;
+    if args.output.is_json() {
+        print_json(&verdict);
+    } else {
+        show(&verdict, &summary);
+    }
+    Ok(if verdict.verdict == Outcome::Pass { 0 } else { CHECK_FAILED })
+}
+
+/// For people.
+pub(crate) fn show(verdict: &Verdict, summary: &Summary) {
+    print_line(&format!("audit: {}", verdict.verdict));
+    let row = |(name, count): (&String, &marchland_observe::InvariantCount)| {
+        vec![name.clone(), count.checked.to_string(), count.violations.to_string()]
+    };
+    let rows: Vec<Vec<String>> = verdict.invariants.iter().map(row).collect();
+    print_table(&["INVARIANT", "CHECKED", "VIOLATIONS"], &rows);
+    for reason in &verdict.incomplete {
+        print_line(&format!("incomplete: {reason}"));
+    }
+    for violation in &verdict.violations {
+        print_line(&format!("{}: {}", violation.invariant, violation.text));
+        columns(&violation.witness).iter().for_each(|line| print_line(&format!("  {line}")));
+    }
+    let h = &summary.handoffs;
+    print_line(&format!(
+        "{} ticks, {} entities; handoffs: {} committed ({} ordered), {} aborted; ticks missed {}, \
+         doubled {}; gaps {:?}",
+        summary.ticks,
+        summary.entities,
+        h.committed,
+        h.ordered,
+        h.aborted,
+        summary.ticks_missed,
+        summary.ticks_doubled,
+        summary.handoff_gaps,
+    ));
+}
