@@ -11,7 +11,7 @@ pub use snapshot::RestoreError;
 
 use crate::around::{self, Around};
 use crate::behaviour::World;
-use crate::entities::{Entities, Leaving};
+use crate::entities::{Entities, Leaving, Real};
 use crate::io::{CellBug, CellConfig, CellInput, CellOutput};
 use crate::ownership::bases::Bases;
 use crate::ownership::borders::Borders;
@@ -127,10 +127,12 @@ impl Cell {
 
     /// Whether a real is simulated in this tick: its window is open and it is not frozen.
     pub fn runs(&self, entity: EntityId) -> bool {
-        let is_up = self.reals.get(entity).is_some_and(|real| {
-            real.is_active() || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
-        });
-        is_up && self.bases.is_open(entity)
+        self.bases.is_open(entity) && self.reals.get(entity).is_some_and(|real| self.is_up(real))
+    }
+
+    /// Whether a real is simulated while its window is open.
+    pub fn is_up(&self, real: &Real) -> bool {
+        real.is_active() || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
     }
 }
 

@@ -68,6 +68,23 @@ impl Entities {
         self.rows.get_mut(&id)
     }
 
+    /// Where one of them is stored, until the next one is removed: saves looking it up again.
+    #[must_use]
+    pub fn find(&self, id: EntityId) -> Option<usize> {
+        self.rows.get_index_of(&id)
+    }
+
+    /// The one that was found there.
+    #[must_use]
+    pub fn row(&self, index: usize) -> &Real {
+        &self.rows[index]
+    }
+
+    /// The one that was found there, to be changed.
+    pub fn at(&mut self, index: usize) -> &mut Real {
+        &mut self.rows[index]
+    }
+
     /// All of them, by id. Costs a sort: not for every tick.
     #[must_use]
     pub fn by_id(&self) -> Vec<&Real> {
@@ -133,19 +150,26 @@ impl Entities {
 
     /// Brings a real's part of the digest up to date, and lists it if it has to be built.
     pub fn touch(&mut self, id: EntityId) {
-        let Some(real) = self.rows.get_mut(&id) else { return };
+        if let Some(index) = self.find(id) {
+            self.touch_at(index);
+        }
+    }
+
+    /// The same for one that was found.
+    pub fn touch_at(&mut self, index: usize) {
+        let real = &mut self.rows[index];
         let part = real.digest_part();
         self.digest ^= real.part ^ part;
         real.part = part;
-        self.list_if_changed(id);
+        self.list_if_changed(index);
     }
 
-    /// Lists a real if it has to be built.
-    pub fn list_if_changed(&mut self, id: EntityId) {
-        let Some(real) = self.rows.get_mut(&id) else { return };
+    /// Lists one that was found if it has to be built.
+    pub fn list_if_changed(&mut self, index: usize) {
+        let real = &mut self.rows[index];
         if !real.is_listed_dirty && real.needs_build() {
             real.is_listed_dirty = true;
-            self.dirty.push(id);
+            self.dirty.push(real.id);
         }
     }
 
@@ -157,16 +181,15 @@ impl Entities {
         }
     }
 
-    /// Takes the list of changed reals, ascending.
+    /// Takes the list of changed reals, in no order. Each is to be [`unlist`](Self::unlist)ed when
+    /// its turn comes.
     pub fn take_dirty(&mut self) -> Vec<EntityId> {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        dirty.sort_unstable();
-        for id in &dirty {
-            if let Some(real) = self.rows.get_mut(id) {
-                real.is_listed_dirty = false;
-            }
-        }
-        dirty
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Notes that one that was found stands in no list of changed reals.
+    pub fn unlist(&mut self, index: usize) {
+        self.rows[index].is_listed_dirty = false;
     }
 
     /// Has a real's behaviour called every tick, or not.

@@ -9,11 +9,13 @@ use marchland_common::msg::{CellToBase, CellToCell, Signal, WitnessState};
 use marchland_common::order::{EntityId, Seq, SignalWindow};
 use marchland_common::world::KindDef;
 
-/// A real changed: `dirty` says which of its properties, by bit.
-pub fn touch(cell: &mut Cell, entity: EntityId, kind: &KindDef, dirty: u32) {
-    let Some(real) = cell.reals.get(entity).filter(|real| real.is_active()) else { return };
-    let Around { haunts, looks, .. } = &mut cell.around;
-    haunts.touch(entity, kind, &real.state.place, (&real.state.props, dirty), looks);
+/// The real that was found there changed: `dirty` says which of its properties, by bit.
+pub fn touch(cell: &mut Cell, at: usize, kind: &KindDef, dirty: u32) {
+    let real = cell.reals.row(at);
+    if real.is_active() {
+        let Around { haunts, looks, .. } = &mut cell.around;
+        haunts.touch(real.id, kind, &real.state.place, (&real.state.props, dirty), looks);
+    }
 }
 
 /// A real signals somebody.

@@ -11,9 +11,11 @@ use marchland_common::msg::{CellToBase, HandoffWhy};
 use marchland_common::order::EntityId;
 use marchland_common::world::Place;
 
-/// Carries out the effects of one real, in their order, and puts its place inside its space.
-pub fn carry_out(cell: &mut Cell, entity: EntityId) {
-    let Some(real) = cell.reals.get_mut(entity) else { return };
+/// Carries out the effects of the real that was found there, in their order, and puts its place
+/// inside its space.
+pub fn carry_out(cell: &mut Cell, at: usize) {
+    let real = cell.reals.at(at);
+    let entity = real.id;
     for effect in std::mem::take(&mut real.pending.effects) {
         match effect {
             Effect::Signal { to, payload } => around::show(cell, entity, to, payload.into()),
@@ -27,9 +29,11 @@ pub fn carry_out(cell: &mut Cell, entity: EntityId) {
             }
         }
     }
-    let Some(real) = cell.reals.get_mut(entity).filter(|real| real.pending.moved) else { return };
-    if let Some(layout) = cell.map.layout(real.state.place.space) {
-        real.state.place.pos = layout.bounds.clamp(real.state.place.pos);
+    let real = cell.reals.at(at);
+    if real.pending.moved
+        && let Some(bounds) = cell.territory.bounds(real.state.place.space)
+    {
+        real.state.place.pos = bounds.clamp(real.state.place.pos);
     }
 }
 

@@ -75,12 +75,13 @@ pub fn take_turn<R>(
     entity: EntityId,
     turn: impl FnOnce(&mut Turn<'_>) -> R,
 ) -> Option<R> {
-    if !cell.runs(entity) {
+    let link = cell.bases.of(entity).filter(|link| link.open)?;
+    let (steps, base) = (link.steps, Some(link.base));
+    let at = cell.reals.find(entity)?;
+    if !cell.is_up(cell.reals.row(at)) {
         return None;
     }
-    let steps = cell.bases.steps_of(entity);
-    let base = cell.bases.keeper(entity.slot());
-    let real = cell.reals.get_mut(entity)?;
+    let real = cell.reals.at(at);
     real.settle(steps, cell.config.step_us);
     let kind = cell.world.kinds().get(real.state.kind)?;
     let result = turn(&mut Turn {
@@ -95,6 +96,6 @@ pub fn take_turn<R>(
         bug: cell.config.seeded_bug,
         real,
     });
-    cell.reals.list_if_changed(entity);
+    cell.reals.list_if_changed(at);
     Some(result)
 }

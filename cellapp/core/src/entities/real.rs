@@ -3,11 +3,11 @@
 
 use crate::behaviour::Pending;
 use bytes::Bytes;
-use marchland_common::digest::digest_of;
+use marchland_common::digest::digest_bytes;
 use marchland_common::msg::{BaseToCell, HandoffWhy, Prepare, Signal, Step};
 use marchland_common::order::{EntityId, Epoch, Node, Seq, SessionId, Tick};
 use marchland_common::time::EntityTime;
-use marchland_common::world::EntityState;
+use marchland_common::world::{EntityState, Place};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -227,15 +227,22 @@ impl Real {
             Phase::Frozen(frozen) => frozen.since.0 << 1 | 1,
             Phase::Ended => u64::MAX,
         };
-        digest_of(&(
-            self.id,
-            self.epoch,
-            self.seq,
+        let Place { space, pos, heading } = self.state.place;
+        let position = u64::from(pos.x.cast_unsigned()) << 32 | u64::from(pos.y.cast_unsigned());
+        let parts = [
+            self.id.0,
+            self.epoch.0,
+            self.seq.0,
             self.digest,
-            self.state.place,
-            self.state.rng,
+            u64::from(space.0) << 32 | u64::from(heading) << 1 | u64::from(self.awake),
+            position,
+            self.state.rng.0,
             phase,
-            self.awake,
-        ))
+        ];
+        let mut bytes = [0; 64];
+        for (room, part) in bytes.chunks_exact_mut(8).zip(parts) {
+            room.copy_from_slice(&part.to_le_bytes());
+        }
+        digest_bytes(&bytes)
     }
 }

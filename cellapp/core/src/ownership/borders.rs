@@ -45,6 +45,12 @@ impl Borders {
         self.unseen.extend(entities);
     }
 
+    /// Whether an entity was past the margin when it was looked at last.
+    #[must_use]
+    pub fn watches(&self, entity: EntityId) -> bool {
+        !self.outside.is_empty() && self.outside.contains_key(&entity)
+    }
+
     /// This one is none of ours any more.
     pub fn forget(&mut self, entity: EntityId) {
         self.unseen.remove(&entity);

@@ -14,7 +14,7 @@ use crate::ownership::handoff;
 use marchland_common::journal::{EndWhy, Event};
 use marchland_common::msg::{CellToBase, HandoffWhy, Step, StepBody};
 use marchland_common::order::{EntityId, Tick};
-use marchland_common::world::{Change, KindDef, Lasting, Pin};
+use marchland_common::world::{Change, KindDef, Kinds, Lasting, Pin};
 use std::collections::BTreeSet;
 
 /// Which reals have told their base less than they know, and when they do.
@@ -42,9 +42,12 @@ pub fn build(cell: &mut Cell) {
     ids.extend(cell.reports.take(cell.tick));
     ids.sort_unstable();
     ids.dedup();
+    let world = cell.world.clone();
     for entity in ids {
-        if cell.runs(entity) {
-            build_one(cell, entity);
+        let Some(at) = cell.reals.find(entity) else { continue };
+        cell.reals.unlist(at);
+        if cell.bases.is_open(entity) && cell.is_up(cell.reals.row(at)) {
+            build_one(cell, world.kinds(), at);
         } else {
             put_off(cell, entity);
         }
@@ -62,13 +65,13 @@ fn put_off(cell: &mut Cell, entity: EntityId) {
     cell.reals.touch(entity);
 }
 
-fn build_one(cell: &mut Cell, entity: EntityId) {
-    outcomes::carry_out(cell, entity);
-    let world = cell.world.clone();
+fn build_one(cell: &mut Cell, kinds: &Kinds, at: usize) {
+    let entity = cell.reals.row(at).id;
+    outcomes::carry_out(cell, at);
     let tick = cell.tick;
     let (steps, step_us) = (cell.bases.steps_of(entity), cell.config.step_us);
-    let Some(real) = cell.reals.get_mut(entity) else { return };
-    let Some(kind) = world.kinds().get(real.state.kind) else { return };
+    let real = cell.reals.at(at);
+    let Some(kind) = kinds.get(real.state.kind) else { return };
     real.settle(steps, step_us);
     let leaving = real.leaving.take().filter(|_| !real.state.destroyed);
     if let Some(leaving) = leaving {
@@ -81,7 +84,9 @@ fn build_one(cell: &mut Cell, entity: EntityId) {
     if let Some(due) = report_due(real, tick, cell.config.volatile_every) {
         cell.reports.list(due, entity);
     }
-    if moved {
+    if moved && !cell.territory.holds(real.state.place, cell.config.border_margin)
+        || moved && cell.borders.watches(entity)
+    {
         cell.borders.look_at([entity]);
     }
     if timers {
@@ -91,13 +96,13 @@ fn build_one(cell: &mut Cell, entity: EntityId) {
         cell.reals.set_awake(entity, awake);
     }
     if moved || dirty != 0 {
-        around::touch(cell, entity, kind, dirty);
+        around::touch(cell, at, kind, dirty);
     }
     if let Some(step) = step {
-        send(cell, step);
+        send(cell, at, step);
     }
-    finish(cell, entity, leaving);
-    cell.reals.touch(entity);
+    finish(cell, at, leaving);
+    cell.reals.touch_at(at);
 }
 
 /// An operator's hold begins with the step that hands the entity over.
@@ -192,7 +197,7 @@ fn report_due(real: &mut Real, tick: Tick, every: u64) -> Option<Tick> {
 }
 
 /// Gives a step to the base's bundle, and keeps it until it is known to be durable.
-fn send(cell: &mut Cell, mut step: Step) {
+fn send(cell: &mut Cell, at: usize, mut step: Step) {
     let entity = step.entity;
     if cell.has_bug(CellBug::DoubleTick)
         && let Some(first) = &mut step.first_tick
@@ -201,20 +206,20 @@ fn send(cell: &mut Cell, mut step: Step) {
     }
     let Step { epoch, seq, prev_digest, digest, .. } = step;
     let (tick, durable) = (cell.tick, cell.bases.of(entity).and_then(|link| link.durable));
-    if let Some(real) = cell.reals.get_mut(entity) {
-        while real.unacked.front().is_some_and(|unacked| Some(unacked.tick) <= durable) {
-            real.unacked.pop_front();
-        }
-        real.unacked.push_back(UnackedStep { tick, step: step.clone() });
+    let unacked = &mut cell.reals.at(at).unacked;
+    while unacked.front().is_some_and(|unacked| Some(unacked.tick) <= durable) {
+        unacked.pop_front();
     }
+    unacked.push_back(UnackedStep { tick, step: step.clone() });
     cell.out.stats.steps += 1;
     cell.event(Event::Stepped { entity, epoch, seq, prev_digest, digest });
     cell.tell_base(entity, CellToBase::Step(step));
 }
 
 /// Ends the entity, or lets it leave, after its last step.
-fn finish(cell: &mut Cell, entity: EntityId, leaving: Option<Leaving>) {
-    let Some(real) = cell.reals.get(entity) else { return };
+fn finish(cell: &mut Cell, at: usize, leaving: Option<Leaving>) {
+    let real = cell.reals.row(at);
+    let entity = real.id;
     if real.state.destroyed {
         let (epoch, seq) = (real.epoch, real.seq);
         handoff::retire(cell, entity);

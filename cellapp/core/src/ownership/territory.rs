@@ -3,38 +3,58 @@
 use marchland_common::cluster::{ClusterMap, MemberState};
 use marchland_common::order::{Node, NodeKind, SpaceId};
 use marchland_common::world::{Place, Rect};
-use std::collections::BTreeMap;
 
-/// The own cells, as rectangles by space. Derived from the map.
+/// One space as this process sees it.
+#[derive(Clone, Debug, PartialEq)]
+struct Plane {
+    space: SpaceId,
+    bounds: Rect,
+    /// The own cells.
+    own: Vec<Rect>,
+}
+
+/// The known spaces, by number. Derived from the map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Territory {
-    own: BTreeMap<SpaceId, Vec<Rect>>,
+    planes: Vec<Plane>,
 }
 
 impl Territory {
-    /// Reads the own cells off the map. Returns the spaces in which they changed.
+    /// Reads the spaces off the map. Returns those in which the own cells changed.
     pub fn follow(&mut self, map: &ClusterMap, me: Node) -> Vec<SpaceId> {
-        let mut own: BTreeMap<SpaceId, Vec<Rect>> = BTreeMap::new();
-        for layout in map.layouts() {
+        let planes = map.layouts().map(|layout| {
             let cells = layout.cells();
-            let rects = cells.iter().filter(|cell| cell.owner == Some(me)).map(|cell| cell.rect);
-            own.insert(layout.space, rects.collect());
-        }
-        let before = std::mem::replace(&mut self.own, own);
-        let spaces = before.keys().chain(self.own.keys());
+            let own = cells.iter().filter(|cell| cell.owner == Some(me)).map(|cell| cell.rect);
+            Plane { space: layout.space, bounds: layout.bounds, own: own.collect() }
+        });
+        let new = Self { planes: planes.collect() };
+        let old = std::mem::replace(self, new);
+        let spaces = old.planes.iter().chain(&self.planes).map(|plane| plane.space);
         let mut changed: Vec<SpaceId> =
-            spaces.filter(|space| before.get(space) != self.own.get(space)).copied().collect();
+            spaces.filter(|space| old.plane(*space) != self.plane(*space)).collect();
         changed.sort_unstable();
         changed.dedup();
         changed
     }
 
+    fn plane(&self, space: SpaceId) -> Option<&Plane> {
+        self.planes
+            .binary_search_by_key(&space, |plane| plane.space)
+            .ok()
+            .map(|at| &self.planes[at])
+    }
+
+    /// The extent of a space.
+    #[must_use]
+    pub fn bounds(&self, space: SpaceId) -> Option<Rect> {
+        self.plane(space).map(|plane| plane.bounds)
+    }
+
     /// Whether a place is at most `margin` millimetres outside the own cells of its space.
     #[must_use]
     pub fn holds(&self, place: Place, margin: i32) -> bool {
-        self.own
-            .get(&place.space)
-            .is_some_and(|rects| rects.iter().any(|rect| rect.within(place.pos, margin)))
+        self.plane(place.space)
+            .is_some_and(|plane| plane.own.iter().any(|rect| rect.within(place.pos, margin)))
     }
 }
 
