@@ -252,3 +252,41 @@ fn ghosts_come_back_after_a_broken_link() {
     assert!((ghost.place.pos.x - real).abs() <= 45, "{} and {real}", ghost.place.pos.x);
     assert_ghosts_follow(&cluster);
 }
+
+#[test]
+fn a_third_session_ends_the_view_of_the_first() {
+    let mut cluster = Cluster::new(1);
+    let id = cluster.base.create(1, 1, at(50_000, 50_000));
+    cluster.base.create(2, 1, at(55_000, 50_000));
+    cluster.run(2);
+    for session in 1..=3 {
+        cluster.attach_with_view(id, session, 40_000);
+        cluster.run(3);
+    }
+    assert_eq!(cluster.outputs.last().unwrap().2.stats.witnesses, 2);
+    let rows = cluster.base.records[&id].image.commands.rows().to_vec();
+    assert_eq!(rows.iter().map(|row| row.session.0).collect::<Vec<_>>(), [2, 3]);
+}
+
+#[test]
+fn an_entity_past_a_border_is_said_to_have_strayed_until_it_leaves_or_returns() {
+    let mut cluster = Cluster::new(2);
+    let id = cluster.base.create(1, 1, at(98_000, 50_000));
+    cluster.run(2);
+    cluster.attach(id, 1);
+    cluster.command(id, 1, WALK, &800_i32.to_le_bytes());
+    let said = |c: &Cluster| -> Vec<bool> {
+        let events = c.events(cell(1)).filter_map(|(_, e)| match e {
+            Event::Strayed { .. } => Some(true),
+            Event::Returned { .. } => Some(false),
+            _ => None,
+        });
+        events.collect()
+    };
+    cluster.until("it strayed", |c| said(c) == [true]);
+    cluster.command(id, 1, WALK, &(-800_i32).to_le_bytes());
+    cluster.until("it returned", |c| said(c) == [true, false]);
+    cluster.command(id, 1, WALK, &800_i32.to_le_bytes());
+    cluster.until("the handoff", |c| c.handoffs(id) == 1);
+    assert_eq!(said(&cluster), [true, false, true]);
+}

@@ -5,9 +5,11 @@
 mod support;
 
 use marchland_cellapp_core::io::CellOrder;
-use marchland_common::journal::Event;
+use marchland_common::cluster::MapChange;
+use marchland_common::journal::{EndWhy, Event};
 use marchland_common::msg::{BaseToCell, CellToBase, StepBody};
 use marchland_common::order::{EntityId, Epoch, Tick};
+use marchland_common::time::{Dropped, OverloadPolicy};
 use marchland_common::world::Value;
 use support::*;
 
@@ -188,4 +190,42 @@ fn volatile_changes_are_reported_every_so_often_and_idle_entities_say_nothing() 
     let record = &cluster.base.records[&moving];
     let here = cluster.cells[&cell(1)].brief(moving).unwrap().place.pos.x;
     assert!(here - record.image.place.pos.x <= 100, "never older than ten ticks");
+}
+
+#[test]
+fn a_life_that_was_declared_dead_drops_everything_at_once_and_takes_nothing_more() {
+    let mut cluster = Cluster::new(2);
+    let id = cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.run(5);
+    cluster.tell(cell(1), MapChange::Dead(vec![cell(1).incarnation]));
+    cluster.run(1);
+    assert_eq!(cluster.cells[&cell(1)].reals(), []);
+    assert!(cluster.events(cell(1)).any(|(_, e)| matches!(
+        e,
+        Event::Deactivated { why: EndWhy::Fenced, entity, .. } if *entity == id
+    )));
+    let steps = cluster.base.steps.len();
+    cluster.base.create(2, 1, at(20_000, 50_000));
+    cluster.run(5);
+    assert_eq!(cluster.cells[&cell(1)].reals(), []);
+    assert_eq!(cluster.base.steps.len(), steps);
+    assert!(!cluster.base.accepting[&cell(1)]);
+}
+
+#[test]
+fn ticks_that_were_left_out_are_said_and_the_window_is_judged_by_the_new_number() {
+    let mut cluster = Cluster::new(1);
+    cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.run(5);
+    let (from, to) = (cluster.tick.next(), Tick(cluster.tick.0 + 41));
+    let dropped = Dropped { from, to, ns: 2_000_000_000, policy: OverloadPolicy::Drop, version: 1 };
+    cluster.input(cell(1)).dropped = Some(dropped);
+    cluster.tick = Tick(to.0 - 1);
+    cluster.run(10);
+    let said = cluster
+        .events(cell(1))
+        .any(|(tick, e)| tick == to && matches!(e, Event::TicksDropped(said) if *said == dropped));
+    assert!(said);
+    let changes = window_events(&cluster);
+    assert_eq!(changes[1..], [(to, false), (Tick(to.0 + 1), true)]);
 }

@@ -7,7 +7,7 @@ use crate::io::CellBug;
 use crate::signals;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToCell, Signal};
-use marchland_common::order::{EntityId, SessionId};
+use marchland_common::order::{EntityId, SESSIONS_MAX, SessionId};
 use marchland_common::world::Change;
 use std::collections::VecDeque;
 
@@ -80,12 +80,18 @@ fn hear(turn: &mut Turn<'_>, signal: &Signal) {
 }
 
 impl Turn<'_> {
-    /// Makes a session the newest of the entity.
+    /// Makes a session the newest of the entity. One that makes room for it sees nothing more.
     fn attach(&mut self, session: SessionId) {
         let rows = self.real.state.commands.rows();
-        if rows.last().is_none_or(|row| row.session != session) {
-            self.me().record(Change::Attach(session));
+        if rows.last().is_some_and(|row| row.session == session) {
+            return;
         }
+        let is_known = rows.iter().any(|row| row.session == session);
+        let oldest = rows.first().filter(|_| rows.len() >= SESSIONS_MAX && !is_known);
+        if let Some(oldest) = oldest.map(|row| row.session) {
+            self.watches.push((self.real.id, oldest, None));
+        }
+        self.me().record(Change::Attach(session));
     }
 }
 

@@ -48,7 +48,7 @@ pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
         cell.tell_base(entity, CellToBase::GrantStale { entity, epoch: grant.epoch, known });
         return;
     }
-    if !cell.accepting {
+    if !cell.accepting || cell.map.is_dead(cell.config.node) {
         cell.refuse(Refused::NotAccepting, from, entity);
         return;
     }
@@ -106,7 +106,10 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Of
     real.birth = (why == GrantWhy::Birth).then_some(grant.argument);
     real.reported = cell.tick;
     real.mark = cell.bases.steps_of(entity);
-    real.sessions_due = grant.sessions.iter().map(|(session, _)| *session).collect();
+    // The newest are last; an entity has no more.
+    let surplus = grant.sessions.len().saturating_sub(SESSIONS_MAX);
+    let sessions = &grant.sessions[surplus..];
+    real.sessions_due = sessions.iter().map(|(session, _)| *session).collect();
     let event =
         Event::Activated { entity, epoch, seq: grant.seq, digest: grant.digest, base: from, why };
     cell.seen.note(entity, epoch);
@@ -114,7 +117,7 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Of
     crate::effects::timers::list(cell, entity);
     cell.borders.look_at([entity]);
     cell.event(event);
-    let arrival = Arrival { why, offload: offload.as_ref(), sessions: &grant.sessions };
+    let arrival = Arrival { why, offload: offload.as_ref(), sessions };
     around::begin(cell, entity, &arrival);
 }
 

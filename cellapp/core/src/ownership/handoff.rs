@@ -147,6 +147,18 @@ pub fn fenced(cell: &mut Cell, from: Node, entity: EntityId, epoch: Epoch, curre
     cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Fenced });
 }
 
+/// This very life was declared dead: others own, or will own, everything that stands here.
+pub fn end_of_life(cell: &mut Cell) {
+    cell.accepting = false;
+    for entity in cell.reals.ids_where(|_| true) {
+        let Some(real) = cell.reals.get(entity) else { continue };
+        let (epoch, seq) = (real.epoch, real.seq);
+        around::fenced(cell, entity);
+        end(cell, entity);
+        cell.event(Event::Deactivated { entity, epoch, seq, why: EndWhy::Fenced });
+    }
+}
+
 /// The entity ended with its last step: the copy stays until that step is durable.
 pub fn retire(cell: &mut Cell, entity: EntityId) {
     crate::effects::timers::unlist(cell, entity);

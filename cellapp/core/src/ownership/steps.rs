@@ -84,9 +84,8 @@ fn build_one(cell: &mut Cell, kinds: &Kinds, at: usize) {
     if let Some(due) = report_due(real, tick, cell.config.volatile_every) {
         cell.reports.list(due, entity);
     }
-    if moved && !cell.territory.holds(real.state.place, cell.config.border_margin)
-        || moved && cell.borders.watches(entity)
-    {
+    let is_inside = cell.territory.holds(real.state.place, cell.config.border_margin);
+    if moved && (!is_inside || cell.borders.watches(entity)) {
         cell.borders.look_at([entity]);
     }
     if timers {

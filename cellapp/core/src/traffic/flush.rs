@@ -20,8 +20,8 @@ pub fn send(cell: &mut Cell) {
         cell.refusals.add_many(Refused::PeerGone, Some(node), None, lost);
         around::reset(cell, node);
     }
-    let accepting =
-        cell.accepting && !cell.drain.is_on() && cell.reals.len() < cell.config.reals_max;
+    let has_room = cell.reals.len() < cell.config.reals_max;
+    let accepting = cell.accepting && !cell.halted && !cell.drain.is_on() && has_room;
     for to in live {
         let taken = cell.peers.take_bundle(to, cell.config.bundle_bytes_max);
         let Some((n, msgs)) = taken else { continue };

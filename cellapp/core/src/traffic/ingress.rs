@@ -5,6 +5,7 @@ use super::peers::{Heard, Unheard};
 use crate::around;
 use crate::cell::Cell;
 use crate::io::{CellBug, CellOrder};
+use crate::ownership::handoff;
 use marchland_common::cluster::MapChange;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{Frame, Header};
@@ -30,6 +31,9 @@ pub fn follow_map(cell: &mut Cell) {
         if !cell.map.apply(change) && is_layout {
             cell.refusals.add(Refused::StaleLayout, None, None);
         }
+    }
+    if cell.map.is_dead(cell.config.node) {
+        handoff::end_of_life(cell);
     }
     follow_peers(cell);
     around::follow_map(cell, &gone);
