@@ -139,8 +139,9 @@ impl BaseCore {
     ///
     /// What a message carried is known here from its delivery, and how an own one ended from its
     /// answer. Both are volatile: after a restart of this base a step may take in what only the
-    /// life before it knew. The one unknown of such a step is what makes it balance; the audit
-    /// still compares it with what the other side of the message says.
+    /// life before it knew. A whole state, which stands for lost steps, does not say what was
+    /// minted in them. One such unknown of a step is taken as what makes it balance; the audit
+    /// still compares messages with what their other side says.
     pub(crate) fn flow(
         &self,
         step: &StepRecord,
@@ -152,35 +153,24 @@ impl BaseCore {
             return None;
         }
         let before = &self.store.entities[&step.entity].state;
-        let minted = match &step.body {
-            StepBody::Delta(changes) => changes
-                .iter()
-                .map(|c| if let Change::Minted(amount) = c { *amount } else { 0 })
-                .fold(0i64, i64::saturating_add),
-            StepBody::Snapshot(_) => 0,
-        };
+        let minted = minted(&step.body);
+        let received = self.received(step.entity, effects);
+        let returned = self.returned(step.entity, effects, before);
         let mut flow = ValueFlow {
             before: before.held_value(kind),
             after: after.held_value(kind),
             sent: sum(effects.sent.iter().map(|n| self.sent_value(step, after, *n))),
-            minted,
-            ..ValueFlow::default()
+            received: received.unwrap_or_default(),
+            returned: returned.unwrap_or_default(),
+            minted: minted.unwrap_or_default(),
         };
-        let balance = flow.after.saturating_sub(flow.before).saturating_add(flow.sent);
-        let missing = balance.saturating_sub(minted);
-        let returned = self.returned(step.entity, effects, before);
-        match (self.received(step.entity, effects), returned) {
-            (Some(received), Some(returned)) => {
-                (flow.received, flow.returned) = (received, returned);
-            }
-            (None, returned) => {
-                flow.returned = returned.unwrap_or_default();
-                flow.received = missing.saturating_sub(flow.returned);
-            }
-            (Some(received), None) => {
-                flow.received = received;
-                flow.returned = missing.saturating_sub(received);
-            }
+        let known = sum([flow.before, flow.received, flow.returned, flow.minted].into_iter());
+        let missing = flow.after.saturating_add(flow.sent).saturating_sub(known);
+        match (received, returned, minted) {
+            (None, _, _) => flow.received = missing,
+            (_, None, _) => flow.returned = missing,
+            (_, _, None) => flow.minted = missing,
+            (Some(_), Some(_), Some(_)) => {}
         }
         let same = ValueFlow { before: flow.before, after: flow.before, ..ValueFlow::default() };
         (flow != same).then_some(flow)
@@ -228,6 +218,16 @@ impl BaseCore {
         });
         closed.try_fold(0i64, |all, value| Some(all.saturating_add(value?)))
     }
+}
+
+/// What a step minted, as far as it says.
+fn minted(body: &StepBody) -> Option<i64> {
+    let StepBody::Delta(changes) = body else { return None };
+    let minted = changes.iter().filter_map(|change| match change {
+        Change::Minted(amount) => Some(*amount),
+        _ => None,
+    });
+    Some(sum(minted))
 }
 
 fn sum(values: impl Iterator<Item = i64>) -> i64 {

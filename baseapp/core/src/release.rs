@@ -173,7 +173,11 @@ impl BaseCore {
             } else {
                 self.push(entity);
             }
-            if unsettled || unattached || self.queues.contains_key(&entity) {
+            let behind = self.now.get(&entity).is_some_and(|now| now.asked.is_some());
+            if behind {
+                self.need_snapshot(entity);
+            }
+            if unsettled || unattached || behind || self.queues.contains_key(&entity) {
                 self.schedule(entity);
             }
         }

@@ -32,7 +32,7 @@ impl BaseCore {
     /// is on the record before it is told, and stays there until the client has it.
     pub(crate) fn answer_alone(&mut self, session: SessionId, n: u64, outcome: CommandOutcome) {
         let Some(stream) = self.streams.get_mut(&session) else { return };
-        stream.alone = stream.alone.max(n);
+        stream.alone.insert(n);
         let (entity, acknowledged) = (stream.entity, stream.acked);
         let answer = outcome.clone();
         let record = LogRecord::CommandAnswered { session, n, outcome: answer, acknowledged };
@@ -79,10 +79,7 @@ impl BaseCore {
             return self.refusals.add(Refused::UnknownSession, None, None);
         };
         let n = n.min(stream.told);
-        if n > stream.acked {
-            stream.acked = n;
-            stream.answers = stream.answers.split_off(&(n + 1));
-        }
+        stream.note_acknowledged(n);
     }
 
     /// Tells the client of an entity what became durable of its own fields.

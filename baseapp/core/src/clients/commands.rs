@@ -87,7 +87,7 @@ impl BaseCore {
         let deadline = Tick(self.tick.0.saturating_add(ttl));
         let command = Command { entity, session, n, method, args, deadline, acknowledged: 0 };
         let (behind, seen) =
-            self.streams.get(&session).map_or((0, false), |s| (s.alone, s.recovered));
+            self.streams.get(&session).map_or((0, false), |s| (s.last_alone(n), s.recovered));
         let open = OpenCommand { command, behind, sent: None, seen };
         self.queues.entry(entity).or_default().commands.push_back(open);
         self.event(Event::CommandQueued { entity, session, n });

@@ -113,11 +113,8 @@ impl BaseCore {
         let was_open = std::mem::take(&mut stream.open);
         stream.gone = None;
         stream.radius = radius;
-        stream.acked = stream.acked.max(acked);
-        stream.last_n = stream.last_n.max(stream.acked);
+        stream.note_acknowledged(acked);
         stream.told = stream.acked;
-        stream.answers = stream.answers.split_off(&stream.acked.saturating_add(1));
-        stream.follow_answers();
         if was_open {
             self.end_stream(session, "replaced");
         }

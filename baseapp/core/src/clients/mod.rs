@@ -13,12 +13,12 @@ pub use login::account_slot;
 use crate::core::BaseCore;
 use crate::io::ClientEvent;
 use crate::lineage::Lineage;
-use crate::log::SessionRow;
+use crate::log::{Alone, SessionRow};
 use bytes::Bytes;
 use marchland_common::order::{EntityId, Epoch, Seq, SessionId};
 use marchland_common::world::CommandOutcome;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ticks that a session stays without a stream.
 pub const SESSION_LINGER: u64 = 1_200;
@@ -56,8 +56,8 @@ pub struct Stream {
     pub acked: u64,
     /// The newest answer that this stream was told, with all before it.
     pub told: u64,
-    /// The newest command that was answered here alone.
-    pub alone: u64,
+    /// Commands that were answered here alone and whose answers the client does not say to have.
+    pub alone: BTreeSet<u64>,
     /// Whether the session began in an earlier life of this base, which may have sent any command
     /// to an owner.
     pub recovered: bool,
@@ -72,7 +72,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of a new session.
     #[must_use]
-    pub const fn new(entity: EntityId, radius: i32) -> Self {
+    pub fn new(entity: EntityId, radius: i32) -> Self {
         Self {
             entity,
             radius,
@@ -81,7 +81,7 @@ impl Stream {
             last_n: 0,
             acked: 0,
             told: 0,
-            alone: 0,
+            alone: BTreeSet::new(),
             recovered: false,
             answers: BTreeMap::new(),
             input: None,
@@ -95,14 +95,14 @@ impl Stream {
         self.last_n.saturating_sub(self.acked)
     }
 
+    /// The newest command before `n` that was answered here alone, unless the client has it.
+    fn last_alone(&self, n: u64) -> u64 {
+        self.alone.range(..n).next_back().copied().unwrap_or(0)
+    }
+
     /// After a restart: what the image and the log still say of a session. A command that was
     /// taken in without an answer left no trace; its client sends it and all after it again.
-    fn take_up(
-        &mut self,
-        session: SessionId,
-        lineage: &Lineage,
-        alone: Option<&BTreeMap<u64, CommandOutcome>>,
-    ) {
+    fn take_up(&mut self, session: SessionId, lineage: &Lineage, alone: Option<&Alone>) {
         let at = (lineage.epoch, lineage.seq);
         let rows = lineage.state.commands.rows();
         let row = rows.iter().find(|row| row.session == session);
@@ -111,14 +111,25 @@ impl Stream {
             .flat_map(|row| &row.answers)
             .map(|(n, outcome)| (*n, Answered { outcome: outcome.clone(), confirmed: Some(at) }));
         let bases = alone
-            .into_iter()
-            .flatten()
+            .iter()
+            .flat_map(|known| &known.answers)
             .map(|(n, outcome)| (*n, Answered { outcome: outcome.clone(), confirmed: None }));
         self.answers = owners.chain(bases).collect();
-        self.alone = alone.and_then(|known| known.keys().next_back()).copied().unwrap_or(0);
+        self.alone = alone.iter().flat_map(|known| known.answers.keys()).copied().collect();
         let high = row.map_or(0, |row| row.high);
         let first = self.answers.keys().next().map_or(high, |n| (n - 1).min(high));
-        (self.told, self.acked, self.last_n) = (first, first, first);
+        self.note_acknowledged(first.max(alone.map_or(0, |known| known.acknowledged)));
+        self.told = self.acked;
+    }
+
+    /// The client has all answers up to a number.
+    fn note_acknowledged(&mut self, n: u64) {
+        if n > self.acked {
+            self.acked = n;
+            self.answers = self.answers.split_off(&n.saturating_add(1));
+            self.alone = self.alone.split_off(&n.saturating_add(1));
+        }
+        self.last_n = self.last_n.max(self.acked);
         self.follow_answers();
     }
 

@@ -9,7 +9,7 @@ mod replay;
 mod store;
 
 pub use replay::{Recovered, ReplayError, replay};
-pub use store::{BadRecord, SessionRow, SlotRow, Store};
+pub use store::{Alone, BadRecord, SessionRow, SlotRow, Store};
 
 use crate::lineage::{Lineage, Prev};
 use bytes::Bytes;
@@ -19,7 +19,6 @@ use marchland_common::order::{EntityId, Epoch, Lsn, Node, Seq, SessionId, SlotId
 use marchland_common::time::EntityTime;
 use marchland_common::world::{CommandOutcome, EntityState, MessageOutcome};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The version of the record encoding; the first byte of every record.
 pub const RECORD_VERSION: u8 = 1;
@@ -67,7 +66,7 @@ pub enum LogRecord {
         n: u64,
         /// The answer.
         outcome: CommandOutcome,
-        /// What the client had acknowledged by then: such answers need not be kept.
+        /// What the client had acknowledged by then; answers up to there need not be kept.
         acknowledged: u64,
     },
     /// A message that was to create an entity got its outcome. With `Spawned`, the `Created`
@@ -190,7 +189,7 @@ pub enum Part {
     /// The outcome of a message that was to create an entity, until its sender took it in.
     Spawn(EntityId, u64, MessageOutcome),
     /// Answers that the base gave alone, until their client has them.
-    Alone(SessionId, BTreeMap<u64, CommandOutcome>),
+    Alone(SessionId, Alone),
 }
 
 impl LogRecord {

@@ -35,6 +35,23 @@ pub struct SessionRow {
     pub radius: i32,
 }
 
+/// What the base answered alone in a session. An owner's table does not hold it, and a command
+/// that was answered must not be run after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alone {
+    /// The client has all answers up to this number, whoever gave them.
+    pub acknowledged: u64,
+    /// The later ones.
+    pub answers: BTreeMap<u64, CommandOutcome>,
+}
+
+impl Alone {
+    fn acknowledge(&mut self, upto: u64) {
+        self.acknowledged = self.acknowledged.max(upto);
+        self.answers = self.answers.split_off(&self.acknowledged.saturating_add(1));
+    }
+}
+
 /// Why a record cannot be taken in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadRecord {
@@ -77,9 +94,8 @@ pub struct Store {
     pub accounts: BTreeMap<String, EntityId>,
     /// Outcomes of messages that were to create an entity, until the sender took them in.
     pub spawned: BTreeMap<(EntityId, u64), MessageOutcome>,
-    /// Answers that the base gave alone, until their client has them. An owner's table does not
-    /// hold them, and a command that was answered must not be run after a restart.
-    pub alone: BTreeMap<SessionId, BTreeMap<u64, CommandOutcome>>,
+    /// What the base answered alone.
+    pub alone: BTreeMap<SessionId, Alone>,
 }
 
 impl Store {
@@ -107,8 +123,8 @@ impl Store {
             }
             LogRecord::CommandAnswered { session, n, outcome, acknowledged } => {
                 let known = self.alone.entry(*session).or_default();
-                *known = known.split_off(&acknowledged.saturating_add(1));
-                known.insert(*n, outcome.clone());
+                known.acknowledge(*acknowledged);
+                known.answers.insert(*n, outcome.clone());
             }
             LogRecord::SpawnRefused { source, out_seq, outcome } => {
                 self.spawned.insert((*source, *out_seq), outcome.clone());
@@ -174,7 +190,7 @@ impl Store {
                     }
                     Change::Acknowledged(session, upto) => {
                         if let Some(known) = self.alone.get_mut(session) {
-                            *known = known.split_off(&upto.saturating_add(1));
+                            known.acknowledge(*upto);
                         }
                     }
                     _ => {}

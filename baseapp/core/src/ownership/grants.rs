@@ -72,6 +72,13 @@ impl BaseCore {
         let Some(lineage) = self.store.entities.get(&entity) else { return };
         let (epoch, owner, last_tick) = (lineage.epoch, lineage.owner, lineage.last_tick);
         self.event(Event::FirstStep { entity, epoch, owner, first_tick });
+        // An earlier life of this base may have sent the grant, and this one not yet.
+        let ran = self.ran;
+        let now = self.now.entry(entity).or_default();
+        if now.granted.is_none() {
+            now.granted = Some(ran);
+            self.resend(entity);
+        }
         self.order_reported(entity, (last_tick, first_tick), lsn);
     }
 

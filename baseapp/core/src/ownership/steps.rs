@@ -204,6 +204,7 @@ impl BaseCore {
         now.asked = Some(self.ran);
         let lsn = now.lsn;
         self.leave(lsn, Held::Cell(to, BaseToCell::NeedSnapshot { entity, epoch, seq }));
+        self.schedule(entity);
     }
 
     /// Answer to a question after a lost link or a restart: what stands at a cellapp.

@@ -2,12 +2,19 @@
 //! what gets lost and when a disk is done.
 #![allow(clippy::unwrap_used, dead_code)]
 
+mod actor;
 mod owner;
+mod player;
 mod proof;
+mod storm;
 
+pub use actor::*;
 pub use owner::*;
+pub use player::*;
 pub use proof::*;
+pub use storm::*;
 
+use bytes::Bytes;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::*;
 use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
@@ -15,6 +22,7 @@ use marchland_common::cluster::{MapChange, Member, MemberState, SlotOwner};
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::*;
 use marchland_common::order::*;
+use marchland_common::rng::Rng;
 use marchland_common::world::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,6 +122,12 @@ pub struct Cluster {
     pub sent: Vec<(Node, Outgoing)>,
     pub members: Vec<Member>,
     pub slots: Vec<SlotOwner>,
+    /// The present lives of the three cells, and the version of the layout.
+    pub lives: [Node; 3],
+    pub version: u64,
+    /// How many of a hundred bundles get lost.
+    pub loss: u64,
+    pub rng: Rng,
 }
 
 impl Cluster {
@@ -138,6 +152,10 @@ impl Cluster {
             sent: Vec::new(),
             members: Vec::new(),
             slots,
+            lives: [cell(1), cell(2), cell(3)],
+            version: 1,
+            loss: 0,
+            rng: Rng(1),
         };
         for n in 1..=bases {
             let mut config = BaseConfig::new(base(n), 7, 50_000);
@@ -153,11 +171,11 @@ impl Cluster {
 
     /// Tells every base what the store says.
     pub fn announce(&mut self) {
-        let owners = [cell(1), cell(2), cell(3)];
+        let layout = Layout { version: self.version, ..layout(self.lives) };
         for base in &mut self.bases {
             base.map.push(MapChange::Members(self.members.clone()));
             base.map.push(MapChange::Slots(self.slots.clone()));
-            base.map.push(MapChange::Layout(layout(owners)));
+            base.map.push(MapChange::Layout(layout.clone()));
         }
     }
 
@@ -189,9 +207,9 @@ impl Cluster {
             for (at, node) in nodes.iter().enumerate() {
                 let slots = &self.slots;
                 let mine = |id: EntityId| slots[usize::from(id.slot().0)].base == node.name;
-                if let Some(frame) = owner.speak(tick, *node, mine) {
-                    self.bases[at].frames.push(frame);
-                }
+                let frame = owner.speak(tick, *node, mine);
+                let lost = self.loss > 0 && self.rng.chance(self.loss, 100);
+                self.bases[at].frames.extend(frame.filter(|_| !lost));
             }
         }
         for at in 0..self.bases.len() {
@@ -226,6 +244,9 @@ impl Cluster {
         let from = self.bases[at].node;
         for outgoing in output.bundles {
             self.sent.push((from, outgoing.clone()));
+            if self.loss > 0 && self.rng.chance(self.loss, 100) {
+                continue;
+            }
             if let Some(owner) = self.owners.get_mut(&outgoing.to) {
                 owner.hear(from, &outgoing.bundle, &self.kinds);
             } else if let Some(base) = self.bases.iter_mut().find(|b| b.node == outgoing.to) {
@@ -331,7 +352,9 @@ impl Base {
         let recovered = replay(kinds, kept.iter()).unwrap();
         let mut config = self.config.clone();
         config.node.incarnation.0 += 1_000;
-        let events = std::mem::take(&mut self.events);
+        // What was only written never happened.
+        let mut events = std::mem::take(&mut self.events);
+        events.retain(|event| lsn_of(event).is_none_or(|lsn| lsn.0 as usize <= records));
         let dead = std::mem::take(&mut self.proof.dead);
         *self = Self::new(config, kinds, recovered);
         self.log = kept;
@@ -355,6 +378,18 @@ impl Base {
     pub fn frames_of(&self, session: SessionId) -> Vec<ClientFrame> {
         let mine = self.clients.iter().filter(|f| f.session == session);
         mine.map(|f| f.what.clone()).collect()
+    }
+}
+
+/// The record that a fact rests on.
+pub fn lsn_of(event: &Event) -> Option<Lsn> {
+    match event {
+        Event::Created { lsn, .. }
+        | Event::Accepted { lsn, .. }
+        | Event::OwnerChanged { lsn, .. }
+        | Event::Burned { lsn, .. }
+        | Event::Destroyed { lsn, .. } => Some(*lsn),
+        _ => None,
     }
 }
 

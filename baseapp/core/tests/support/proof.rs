@@ -7,7 +7,7 @@ use marchland_baseapp_core::log::{LogRecord, Store};
 use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What one base's disk holds.
@@ -17,6 +17,8 @@ pub struct Proof {
     pub upto: usize,
     /// Entities that were forgotten on the record.
     pub gone: BTreeSet<EntityId>,
+    /// The newest message of each source that a receiver ever took.
+    pub taken: BTreeMap<(EntityId, EntityId), u64>,
     /// Lives that were declared dead.
     pub dead: BTreeSet<Incarnation>,
     /// Not checked: the test breaks the rule on purpose.
@@ -32,6 +34,12 @@ impl Proof {
                 self.gone.insert(entity);
             }
             self.store.apply(&record, kinds).unwrap();
+            if let LogRecord::Step(step) = &record {
+                let rows = self.store.entities[&step.entity].state.inbox.rows();
+                for row in rows {
+                    self.taken.insert((step.entity, row.source), row.high);
+                }
+            }
             self.upto += 1;
         }
     }
@@ -80,9 +88,10 @@ impl Proof {
             BaseToCell::Release { entity, epoch } if !self.gone.contains(entity) => {
                 assert!(self.lineage(*entity).epoch > *epoch, "{msg:?}");
             }
-            BaseToCell::Abort { entity, seq, .. } => {
+            BaseToCell::Abort { entity, epoch, seq, .. } if !self.gone.contains(entity) => {
                 let lineage = self.lineage(*entity);
-                assert!(lineage.refused.is_some() && lineage.seq >= *seq, "{msg:?}");
+                let refused = lineage.refused.is_some() || lineage.epoch > *epoch;
+                assert!(refused && lineage.seq >= *seq, "{msg:?}");
             }
             BaseToCell::Fenced { entity, epoch, .. } if !self.is_over(*entity) => {
                 let lineage = self.lineage(*entity);
@@ -117,9 +126,8 @@ impl Proof {
                 assert_eq!(message.value, *value, "{msg:?}");
             }
             BaseToBase::Delivered { source, out_seq, to, outcome } if outcome.is_kept() => {
-                let rows = self.lineage(*to).state.inbox.rows();
-                let row = rows.iter().find(|row| row.source == *source);
-                assert!(row.is_some_and(|row| row.high >= *out_seq), "{msg:?}");
+                let high = self.taken.get(&(*to, *source));
+                assert!(high.is_some_and(|high| high >= out_seq), "{msg:?}");
             }
             BaseToBase::Delivered { to, outcome: MessageOutcome::Undeliverable, .. } => {
                 let open = self.store.entities.get(to).is_some_and(|l| !l.state.destroyed);
@@ -151,7 +159,7 @@ impl Proof {
                 assert!(ended || self.store.entities.values().any(told), "{frame:?}");
             }
             ClientFrame::Answer { n, outcome, confirmed: None } => {
-                let known = self.store.alone.get(&session).and_then(|known| known.get(n));
+                let known = self.store.alone.get(&session).and_then(|known| known.answers.get(n));
                 assert!(row.is_none() || known == Some(outcome), "{frame:?}");
             }
             ClientFrame::Own { seq, .. } => {
