@@ -136,7 +136,7 @@ fn a_drain_hands_everything_to_those_who_take_it_and_nothing_comes_back() {
     cluster.tell_all(MapChange::Members(members.collect()));
     cluster.order(cell(1), CellOrder::Drain);
     cluster.until("the last release", |c| c.cells[&cell(1)].reals().is_empty());
-    assert_eq!(cluster.base.accepting[&cell(1)], false);
+    assert!(!cluster.base.accepting[&cell(1)]);
     let of = |cluster: &Cluster, n| cluster.cells[&cell(n)].reals().len();
     assert_eq!(of(&cluster, 2) + of(&cluster, 3), 300);
     assert!(of(&cluster, 2) > 100 && of(&cluster, 3) > 100, "spread over both");
@@ -183,7 +183,7 @@ fn no_grant_is_taken_while_the_own_registration_is_unproven() {
     let mut cluster = Cluster::new(2);
     cluster.order(cell(1), CellOrder::Accept(false));
     cluster.run(2);
-    assert_eq!(cluster.base.accepting[&cell(1)], false);
+    assert!(!cluster.base.accepting[&cell(1)]);
     let id = cluster.base.create(1, 1, at(20_000, 50_000));
     cluster.run(2);
     assert_eq!(cluster.cells[&cell(1)].reals(), []);
