@@ -298,8 +298,13 @@ impl Journal {
     pub fn close(mut self, why: &str, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         self.hand_over_gap();
+        // An end mark behind a gap that is not marked would be a lie.
+        while self.gap.is_some() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+            self.hand_over_gap();
+        }
         let end = Job::End { why: why.to_owned() };
-        if self.jobs.send_deadline(end, deadline).is_err() {
+        if self.gap.is_some() || self.jobs.send_deadline(end, deadline).is_err() {
             self.shared.abandon();
             return false;
         }

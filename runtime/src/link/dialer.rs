@@ -4,7 +4,8 @@
 use super::config::{ANSWER_BYTES_MAX, MESSAGE_BYTES_MAX};
 use super::evidence::DialFailure;
 use super::hub::{Hub, Key, Next, Started};
-use super::{socket, wire};
+use super::socket::{self, Resolver};
+use super::wire;
 use futures::{Stream, StreamExt};
 use marchland_common::digest::digest_of;
 use marchland_common::link::{Connection, WelcomeRefusal};
@@ -30,12 +31,13 @@ pub(super) async fn run(
 ) {
     let mut rng = Rng(digest_of(&(hub.config.identity.node, key)));
     let mut pause = hub.config.times.retry_min;
+    let mut names = Resolver::default();
     loop {
         let at = addr.borrow_and_update().clone();
         // The connection first: it sees the end as well, and notes it.
         let attempt = tokio::select! {
             biased;
-            attempt = attempt(&hub, key, &at) => attempt,
+            attempt = attempt(&hub, key, &at, &mut names) => attempt,
             () = over.cancelled() => return,
         };
         let wait = match attempt {
@@ -65,9 +67,14 @@ pub(super) async fn run(
 }
 
 /// One connection, from its beginning to its end. An error if it never began.
-async fn attempt(hub: &Arc<Hub>, key: Key, addr: &str) -> Result<(), DialFailure> {
+async fn attempt(
+    hub: &Arc<Hub>,
+    key: Key,
+    addr: &str,
+    names: &mut Resolver,
+) -> Result<(), DialFailure> {
     let times = &hub.config.times;
-    let stream = socket::dial(addr, times.connect).await?;
+    let stream = socket::dial(names, addr, times.connect).await?;
     let greeted = timeout(times.hello, greet(hub, key, stream)).await;
     let (started, answers) = greeted.unwrap_or(Err(DialFailure::Silent))?;
     let why = carry(hub, key, &started, answers).await;

@@ -8,23 +8,56 @@ use super::config::{H2_FRAME_BYTES, LinkTimes, WINDOW_BYTES};
 use super::evidence::DialFailure;
 use hyper_util::rt::TokioIo;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::Stream;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 
+/// Looks names up, one question at a time: a name server that is slow would otherwise collect a
+/// blocked thread with every attempt.
+#[derive(Debug, Default)]
+pub(super) struct Resolver {
+    asking: Option<(String, JoinHandle<io::Result<Vec<SocketAddr>>>)>,
+}
+
+impl Resolver {
+    async fn resolve(&mut self, addr: &str) -> Result<Vec<SocketAddr>, DialFailure> {
+        if let Ok(literal) = addr.parse() {
+            return Ok(vec![literal]);
+        }
+        if self.asking.as_ref().is_none_or(|(asked, _)| asked != addr) {
+            let name = addr.to_owned();
+            let ask = tokio::spawn(async move { Ok(lookup_host(name).await?.collect()) });
+            self.asking = Some((addr.to_owned(), ask));
+        }
+        let Some((_, ask)) = &mut self.asking else { return Err(DialFailure::NameGone) };
+        let answer = ask.await;
+        self.asking = None;
+        match answer {
+            Ok(Ok(found)) if !found.is_empty() => Ok(found),
+            Ok(Ok(_) | Err(_)) | Err(_) => Err(DialFailure::NameGone),
+        }
+    }
+}
+
 /// Connects to `host:port`.
-pub(super) async fn dial(addr: &str, limit: Duration) -> Result<TcpStream, DialFailure> {
-    match timeout(limit, dial_any(addr)).await {
+pub(super) async fn dial(
+    names: &mut Resolver,
+    addr: &str,
+    limit: Duration,
+) -> Result<TcpStream, DialFailure> {
+    match timeout(limit, dial_any(names, addr)).await {
         Ok(dialed) => dialed,
         Err(_) => Err(DialFailure::Silent),
     }
 }
 
-async fn dial_any(addr: &str) -> Result<TcpStream, DialFailure> {
+async fn dial_any(names: &mut Resolver, addr: &str) -> Result<TcpStream, DialFailure> {
     let mut failure = DialFailure::NameGone;
-    for addr in lookup_host(addr).await.map_err(|_| DialFailure::NameGone)? {
+    for addr in names.resolve(addr).await? {
         match TcpStream::connect(addr).await {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(|e| DialFailure::of_io(&e))?;
@@ -103,8 +136,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         let mut accepted = std::pin::pin!(incoming(listener));
-        let (dialed, accepted) =
-            tokio::join!(dial(&addr, Duration::from_secs(10)), accepted.next(),);
+        let (mut names, limit) = (Resolver::default(), Duration::from_secs(10));
+        let (dialed, accepted) = tokio::join!(dial(&mut names, &addr, limit), accepted.next());
         assert!(dialed.unwrap().nodelay().unwrap());
         assert!(accepted.unwrap().unwrap().nodelay().unwrap());
     }
@@ -114,8 +147,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap().to_string();
         drop(listener);
-        let limit = Duration::from_secs(10);
-        assert_eq!(dial(&addr, limit).await.unwrap_err(), DialFailure::Refused);
-        assert!(dial("no such host:1", limit).await.unwrap_err().is_absence());
+        let (mut names, limit) = (Resolver::default(), Duration::from_secs(10));
+        assert_eq!(dial(&mut names, &addr, limit).await.unwrap_err(), DialFailure::Refused);
+        let gone = dial(&mut names, "no such host:1", limit).await.unwrap_err();
+        assert!(gone.is_absence(), "{gone}");
     }
 }

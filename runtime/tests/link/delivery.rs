@@ -83,6 +83,8 @@ async fn bundles_come_by_sender_and_number_and_say_when_they_left() {
     let said = base.observations.try_iter().find(|said| said.peer == CELL).unwrap();
     assert_eq!(said.sample.tick, Tick(1));
     assert!(said.arrived_ns > 0);
+    // It left during its tick, which had begun one step after tick 0, or was late for it.
+    assert!(said.sample.phase_ns > -50_000_000);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use marchland_runtime::link::{
     Drained, LinkConfig, LinkEvent, LinkPlane, LinkTick, Observation, PeerAddr, incoming, server,
 };
 use marchland_runtime::telemetry::Counters;
-use marchland_runtime::tick::SharedClock;
+use marchland_runtime::tick::{SharedClock, monotonic_ns};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -39,6 +39,7 @@ impl Host {
         let times = config.times;
         let counters = Counters::default();
         let clock = SharedClock::new(50_000_000);
+        clock.set_origin(monotonic_ns().into());
         let io = tokio::runtime::Handle::current();
         let (plane, tick, observations) = LinkPlane::start(config, clock, &counters, &io);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

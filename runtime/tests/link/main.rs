@@ -7,3 +7,4 @@ mod greeting;
 mod host;
 mod limits;
 mod proxy;
+mod stall;

@@ -192,6 +192,25 @@ fn a_strict_journal_that_can_hold_no_more_marks_a_gap_and_releases_with_it() {
 }
 
 #[test]
+fn an_end_mark_never_stands_behind_a_gap_that_is_not_marked() {
+    let disk = FakeDisk::default();
+    let (mut journal, _) = start(&disk, JournalMode::Strict);
+    disk.fill_up();
+    journal.append(record(1));
+    until(|| journal.shared.is_failing());
+    let last = RECORDS_WAIT_MAX as u64 * 2;
+    (2..=last).for_each(|tick| drop(journal.append(record(tick))));
+    let (room, closed) =
+        (disk.clone(), std::thread::spawn(move || journal.close("done", PATIENCE)));
+    room.make_room();
+    assert!(closed.join().unwrap());
+    let records = records_of(&disk.segment(0));
+    assert_eq!(records.last(), Some(&Record::End { why: "done".to_owned() }));
+    let Some(&(from, to)) = ticks(&records).last() else { panic!() };
+    assert!(from < to && to == last, "{from}..{to}");
+}
+
+#[test]
 fn a_lossy_journal_holds_nothing_up_and_says_what_is_missing() {
     let disk = FakeDisk::default();
     let (mut journal, counters) = start(&disk, JournalMode::Lossy);
