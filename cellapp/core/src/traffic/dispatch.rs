@@ -61,7 +61,12 @@ fn from_base(cell: &mut Cell, from: Node, msg: BaseToCell) {
 fn from_cell(cell: &mut Cell, from: Node, msg: CellToCell) {
     match msg {
         CellToCell::Offload(offload) => grants::park(cell, from, *offload),
-        ghost_or_signal => around::take(cell, from, ghost_or_signal),
+        ghost_or_signal => {
+            around::take(cell, from, ghost_or_signal);
+            // In the order in which it happened: a grant of the same tick may end the ghost.
+            let happened = std::mem::take(&mut cell.around.ghost_out.events);
+            cell.out.events.extend(happened);
+        }
     }
 }
 
