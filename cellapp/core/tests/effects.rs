@@ -347,3 +347,48 @@ fn what_comes_for_an_entity_that_is_not_real_here_is_dropped_and_counted_and_no_
     assert_eq!(cluster.cells[&cell(1)].reals(), []);
     assert_eq!(cluster.cells[&cell(1)].ghosts(), []);
 }
+
+#[test]
+fn an_entity_whose_data_fill_its_limit_still_answers_and_stays_bounded() {
+    let mut cluster = Cluster::new(1);
+    let full = Value::Bytes(vec![7; 64 * 1024 - 300]);
+    let id = cluster.base.create_as(1, 1, at(20_000, 50_000), STRICT, &[(LOG, full)]);
+    cluster.run(60);
+    for n in 0..60 {
+        for source in 0..240 {
+            cluster.base.deliver(BaseToCell::Inbox(message(id, 100 + source, n + 1, b"m", 0)));
+        }
+        cluster.run(2);
+    }
+    let answered = message_outcomes(&cluster).len();
+    let size = cluster.base.records[&id].image.encoded_len();
+    assert!(answered > 2_000, "only {answered} messages were answered");
+    assert!(size <= 64 * 1024 * 3 / 2 + 1_024, "the state has {size} bytes");
+    assert!(!cluster.base.open.is_empty(), "the others wait");
+}
+
+#[test]
+fn value_that_comes_to_an_entity_that_ends_by_it_leaves_the_world_and_is_said() {
+    let mut cluster = Cluster::new(1);
+    let id = played(&mut cluster, 50_000, &[(GOLD, Value::Int(5))]);
+    cluster.base.deliver(BaseToCell::Inbox(message(id, 9, 1, b"die", 7)));
+    cluster.run(3);
+    let image = &cluster.base.records[&id].image;
+    assert!(image.destroyed);
+    assert_eq!(image.props[usize::from(GOLD)], Value::Int(0));
+    let minted: i64 = cluster
+        .base
+        .steps
+        .iter()
+        .filter_map(|(_, _, step)| match &step.body {
+            marchland_common::msg::StepBody::Delta(changes) => Some(changes),
+            marchland_common::msg::StepBody::Snapshot(_) => None,
+        })
+        .flatten()
+        .map(|change| match change {
+            marchland_common::world::Change::Minted(amount) => *amount,
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(minted, -12);
+}

@@ -4,6 +4,7 @@
 mod support;
 
 use marchland_cellapp_core::cell::Role;
+use marchland_common::cluster::MapChange;
 use marchland_common::journal::{EndWhy, Event, Refused};
 use marchland_common::msg::{BaseToCell, CellToBase, HandoffRefusal, HandoffWhy};
 use marchland_common::order::{EntityId, Epoch, Node, NodeKind, Seq, Tick};
@@ -234,4 +235,62 @@ fn the_target_goes_on_from_the_offload_with_everything_that_does_not_last() {
     assert_eq!(arrived.place.pos.x, left.place.pos.x + 500);
     assert_eq!(arrived.time.0, left.time.0 + STEP_US);
     assert_eq!(arrived.rng, left.rng);
+}
+
+#[test]
+fn a_base_that_comes_back_in_the_middle_of_a_handoff_is_asked_again_and_commits_it() {
+    let mut cluster = Cluster::new(2);
+    let id = walker(&mut cluster, 95_000, 500);
+    cluster.until("it strayed", |c| {
+        c.events(cell(1)).any(|(_, e)| matches!(e, Event::Strayed { .. }))
+    });
+    cluster.run(4);
+    cluster.base.stalled = true;
+    let kept = cluster.base.records.clone();
+    cluster.until("the freeze", |c| {
+        c.events(cell(1)).any(|(_, e)| matches!(e, Event::Frozen { .. }))
+            || c.events(cell(1)).any(|(_, e)| matches!(e, Event::WindowClosed { .. }))
+    });
+    cluster.run(5);
+    cluster.restart_base(kept);
+    cluster.until("the handoff", |c| c.handoffs(id) == 1);
+    cluster.run(3);
+    assert_eq!(cluster.cells[&cell(2)].brief(id).unwrap().role, Role::Real);
+    assert_eq!(cluster.missed_and_doubled(id).1, 0);
+}
+
+#[test]
+fn a_target_of_an_earlier_life_is_not_handed_to_and_its_successor_is() {
+    let mut cluster = Cluster::new(2);
+    let id = walker(&mut cluster, 95_000, 500);
+    let successor = Node::new(NodeKind::Cell, 2, 21);
+    let config = marchland_cellapp_core::io::CellConfig::new(successor, 7, STEP_US);
+    let core = marchland_cellapp_core::CellCore::new(config, world());
+    cluster.cells.remove(&cell(2));
+    cluster.cells.insert(successor, core);
+    let members = [cell(1), successor, base()]
+        .map(|node| marchland_common::cluster::Member {
+            node,
+            state: marchland_common::cluster::MemberState::Serving,
+        })
+        .to_vec();
+    let slot = marchland_common::cluster::SlotOwner {
+        slot: marchland_common::order::SlotId(0),
+        base: base().name,
+        term: marchland_common::order::Term(1),
+    };
+    let owners = [Some(cell(1)), Some(successor)];
+    for change in [
+        MapChange::Members(members),
+        MapChange::Dead(vec![cell(2).incarnation]),
+        MapChange::Slots(vec![slot]),
+        MapChange::Layout(cluster::layout(PLAIN, 2, &owners)),
+    ] {
+        cluster.tell_all(change);
+    }
+    cluster.until("the handoff", |c| c.handoffs(id) == 1);
+    cluster.run(3);
+    assert_eq!(cluster.base.records[&id].owner, successor);
+    assert_eq!(cluster.cells[&successor].brief(id).unwrap().role, Role::Real);
+    assert_eq!(cluster.missed_and_doubled(id), (0, 0));
 }

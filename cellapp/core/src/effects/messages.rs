@@ -8,7 +8,11 @@ use crate::io::CellBug;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::InboxMessage;
 use marchland_common::order::{EntityId, InboxVerdict};
-use marchland_common::world::{Change, MessageOutcome, Rejection};
+use marchland_common::world::{Change, EntityState, MessageOutcome, Rejection};
+
+/// How much larger than its limit a state may grow by records of what it decided: a message must
+/// get its answer also when the entity's own data take all the room.
+const RECORDS_BYTES_MAX: usize = EntityState::BYTES_MAX / 2;
 
 impl Turn<'_> {
     /// Decides a message of another entity. It is held, and with it all later ones of its source,
@@ -21,11 +25,12 @@ impl Turn<'_> {
         }
         let verdict = self.real.state.inbox.check(source, out_seq);
         let is_blind = self.bug == Some(CellBug::NoInbox);
+        let has_room = self.real.state.encoded_len() <= EntityState::BYTES_MAX + RECORDS_BYTES_MAX;
         match verdict {
-            InboxVerdict::New => self.run_message(message, true),
+            InboxVerdict::New if has_room => self.run_message(message, true),
             InboxVerdict::Duplicate(_) if is_blind => self.run_message(message, false),
             InboxVerdict::Duplicate(_) => self.refuse(Refused::DuplicateMessage),
-            InboxVerdict::Full => {
+            InboxVerdict::New | InboxVerdict::Full => {
                 blocked.push(source);
                 return Disposition::Hold;
             }
@@ -39,7 +44,7 @@ impl Turn<'_> {
         let outcome = self.fitting_answer(outcome);
         let outcome = match outcome.is_kept() && value > 0 {
             true if self.me().can_add_value(value) => {
-                self.me().add_value(value);
+                self.credit(value);
                 outcome
             }
             true => cannot_hold(value),
@@ -50,6 +55,16 @@ impl Turn<'_> {
         }
         let (entity, epoch) = (self.real.id, self.real.epoch);
         self.events.push(Event::MessageRun { entity, epoch, source, out_seq, outcome });
+    }
+
+    /// Credits value that came with a message. If the entity ended meanwhile, the value leaves the
+    /// world with it.
+    fn credit(&mut self, value: i64) {
+        self.me().add_value(value);
+        if self.is_over() {
+            self.me().add_value(-value);
+            self.me().record(Change::Minted(-value));
+        }
     }
 
     fn outcome(&mut self, message: &InboxMessage) -> MessageOutcome {

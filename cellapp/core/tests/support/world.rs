@@ -156,6 +156,10 @@ impl Behaviour for Thing {
         payload: &[u8],
         _: i64,
     ) -> MessageOutcome {
+        if payload == b"die" {
+            me.destroy();
+            return MessageOutcome::Applied(Vec::new());
+        }
         if payload == b"no" {
             return MessageOutcome::Rejected(Rejection::Rule("no".into()));
         }
