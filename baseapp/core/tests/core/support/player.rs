@@ -102,7 +102,7 @@ impl Player {
         }
         while self.sent + 1 < self.next_n {
             self.sent += 1;
-            let method = if self.sent % 5 == 0 { HIDDEN } else { POKE };
+            let method = if self.sent.is_multiple_of(5) { HIDDEN } else { POKE };
             base.clients_in.push(ClientEvent::Command {
                 session,
                 n: self.sent,

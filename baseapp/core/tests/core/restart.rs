@@ -1,9 +1,7 @@
 //! A base that dies at any moment comes back with everything that it told anybody, and with
 //! nothing twice.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use bytes::Bytes;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::*;
@@ -14,7 +12,6 @@ use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
 use std::collections::BTreeSet;
-use support::*;
 
 /// A busy while: births, a client, commands, a handoff, messages, a spawn, an end. Returns the
 /// durable mark after every moment in which the disk was done.

@@ -1,14 +1,11 @@
 //! Steps: what becomes part of a lineage, and what every other step is answered.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use marchland_baseapp_core::log::LogRecord;
 use marchland_common::journal::{Event, Refused, ValueFlow};
 use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
-use support::*;
 
 fn note(byte: u8) -> Vec<Change> {
     vec![Change::Prop(NOTE, Value::Bytes(vec![byte]))]

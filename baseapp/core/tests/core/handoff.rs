@@ -1,15 +1,12 @@
 //! Handoffs: one commit point, a grant that is repeated, a release that waits, and an end in every
 //! case.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use marchland_common::cluster::{MapChange, MemberState};
 use marchland_common::journal::{Event, OwnerWhy, Refused};
 use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
-use support::*;
 
 fn border(cluster: &mut Cluster, entity: EntityId) -> Prepare {
     let tick = cluster.tick + 1;

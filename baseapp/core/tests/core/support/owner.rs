@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A copy that the owner believes to be real.
 #[derive(Clone, Debug)]
-pub struct Copy {
+pub struct Claim {
     pub epoch: Epoch,
     pub seq: Seq,
     pub digest: u64,
@@ -32,7 +32,7 @@ pub struct Owner {
     pub accepting: bool,
     pub schema: u32,
     pub steps: u64,
-    pub copies: BTreeMap<EntityId, Copy>,
+    pub copies: BTreeMap<EntityId, Claim>,
     /// What it says in its next bundle, by entity.
     pub out: Vec<(EntityId, CellToBase)>,
     pub n: BTreeMap<Node, u64>,
@@ -131,7 +131,7 @@ impl Owner {
         if self.copies.get(&grant.entity).is_some_and(|copy| copy.epoch >= grant.epoch) {
             return;
         }
-        let copy = Copy {
+        let copy = Claim {
             epoch: grant.epoch,
             seq: grant.seq,
             digest: grant.digest,

@@ -110,9 +110,9 @@ impl Actor {
     }
 
     fn resync(&mut self, owner: &mut Owner) {
-        let held: Vec<(EntityId, Copy)> =
+        let held: Vec<(EntityId, Claim)> =
             owner.copies.iter().map(|(id, copy)| (*id, copy.clone())).collect();
-        for (entity, Copy { epoch, seq, digest, .. }) in held {
+        for (entity, Claim { epoch, seq, digest, .. }) in held {
             owner.say(entity, CellToBase::Holding { entity, epoch, seq, digest });
             for step in self.unacked.get(&entity).into_iter().flatten() {
                 owner.say(entity, CellToBase::Step(step.clone()));

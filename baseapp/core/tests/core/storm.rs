@@ -1,12 +1,9 @@
 //! Everything at once, then calm: everything must have settled, with nothing lost and nothing
 //! doubled.
-#![allow(clippy::unwrap_used)]
 
-mod support;
-
+use crate::support::*;
 use marchland_common::journal::{Event, OwnerWhy};
 use std::collections::BTreeMap;
-use support::*;
 
 #[test]
 fn after_any_storm_everything_settles_and_nothing_is_lost_or_doubled() {

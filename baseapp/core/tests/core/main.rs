@@ -1,0 +1,18 @@
+//! The core of a baseapp from outside: real cores, scripted owners and clients, and between them a
+//! proof that nothing leaves before it is durable.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+mod bugs;
+mod commands;
+mod endings;
+mod handoff;
+mod hostile;
+mod messages;
+mod orders;
+mod restart;
+mod sessions;
+mod spawns;
+mod steps;
+mod storm;
