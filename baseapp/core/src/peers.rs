@@ -97,6 +97,11 @@ impl Peer {
         }
     }
 
+    /// Ticks that are taken in from now on are durable only together with this record.
+    pub fn rests_on(&mut self, lsn: Lsn) {
+        self.lsn = self.lsn.max(lsn);
+    }
+
     /// The newest tick of this life whose whole content is durable.
     pub fn durable_tick(&mut self, durable: Lsn) -> Option<Tick> {
         while let Some((tick, _)) = self.written.front().filter(|(_, lsn)| *lsn <= durable) {

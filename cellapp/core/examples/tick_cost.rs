@@ -90,6 +90,7 @@ fn grant(me: Node, world: &Plain, n: u64, speed: i64) -> Option<Msg> {
         state: Box::new(state),
         sessions: Vec::new(),
         argument: Bytes::new(),
+        last_tick: None,
     })))
 }
 

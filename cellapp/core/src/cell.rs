@@ -132,7 +132,8 @@ impl Cell {
 
     /// Whether a real is simulated while its window is open.
     pub fn is_up(&self, real: &Real) -> bool {
-        real.is_active() || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
+        real.is_active() && self.tick >= real.not_before
+            || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
     }
 }
 
@@ -204,6 +205,7 @@ fn phases(first: Tick) -> Scheduler<Cell> {
     phases.register(Phase::SyncBuild, "ghosts and views", around::watch);
     phases.register(Phase::SyncBuild, "mail", around::post);
     phases.register(Phase::SyncBuild, "handoffs", ownership::handoff::carry_out);
+    phases.register(Phase::SyncBuild, "mail about those who leave", around::post);
     phases.register(Phase::Flush, "expiry", traffic::flush::expire);
     phases.register(Phase::Flush, "bundles", traffic::flush::send);
     phases.register(Phase::Flush, "figures", traffic::flush::report);

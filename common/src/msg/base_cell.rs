@@ -136,6 +136,9 @@ pub struct Grant {
     pub sessions: Vec<(SessionId, i32)>,
     /// What the behaviour is told at birth; empty otherwise.
     pub argument: Bytes,
+    /// The newest tick that an owner before simulated it in. No tick up to this one may run again,
+    /// also not at an owner that is catching up with the cluster.
+    pub last_tick: Option<Tick>,
 }
 
 /// Why a grant was given.

@@ -76,6 +76,7 @@ fn grant_to_wire(g: Grant) -> wire::Grant {
         state: pack(&g.state),
         sessions: g.sessions.into_iter().map(session).collect(),
         argument: g.argument,
+        last_tick: g.last_tick.map(|t| t.0),
     }
 }
 
@@ -180,6 +181,7 @@ fn grant_from_wire(g: wire::Grant) -> Result<Grant, BadMessage> {
         state: unpack(&g.state, "grant.state")?,
         sessions: g.sessions.iter().map(|s| (SessionId(s.session), s.radius)).collect(),
         argument: g.argument,
+        last_tick: g.last_tick.map(Tick),
     })
 }
 

@@ -128,6 +128,7 @@ fn grant() -> impl Strategy<Value = Grant> {
             state: Box::new(state),
             sessions,
             argument,
+            last_tick: None,
         },
     )
 }

@@ -71,8 +71,9 @@ impl BaseProcess {
     }
 
     pub(crate) fn wake(&mut self, agenda: &mut Agenda, net: &mut Network, book: &mut Chronicle) {
-        if agenda.now < self.stalled_until {
-            agenda.at(self.stalled_until, Happening::Wake(self.node.name));
+        let free = self.stalled_until.max(self.busy_until);
+        if agenda.now < free {
+            agenda.at(free, Happening::Wake(self.node.name));
             return;
         }
         let due = self.clock.due((agenda.now - self.skew_us) * 1_000);

@@ -27,6 +27,8 @@ pub(crate) struct CellProcess {
     rng: Rng,
     calm: bool,
     keep_inputs: bool,
+    /// Until when the ticks that ran so far keep the thread busy.
+    busy_until: u64,
     pub(crate) stalled_until: u64,
 }
 
@@ -47,21 +49,23 @@ impl CellProcess {
             rng,
             calm: config.calm,
             keep_inputs: config.keep_inputs,
+            busy_until: 0,
             stalled_until: 0,
         }
     }
 
     /// Runs every tick that is due and plans the next look at the clock.
     pub(crate) fn wake(&mut self, agenda: &mut Agenda, net: &mut Network, book: &mut Chronicle) {
-        if agenda.now < self.stalled_until {
-            agenda.at(self.stalled_until, Happening::Wake(self.node.name));
+        let free = self.stalled_until.max(self.busy_until);
+        if agenda.now < free {
+            agenda.at(free, Happening::Wake(self.node.name));
             return;
         }
         let due = self.clock.due((agenda.now - self.skew_us) * 1_000);
-        let mut leaves = agenda.now;
+        self.busy_until = agenda.now;
         for tick in due.run.iter() {
-            leaves += self.work();
-            self.tick(tick, leaves, agenda, net, book);
+            self.busy_until += self.work();
+            self.tick(tick, self.busy_until, agenda, net, book);
         }
         if due.dropped.is_some() {
             self.dropped = due.dropped;

@@ -25,6 +25,8 @@ pub(crate) struct Player {
     pub(crate) busy: u64,
     pub(crate) hangups: u64,
     request: u64,
+    /// The newest tick that its view spoke of.
+    tick: Tick,
 }
 
 impl Player {
@@ -43,6 +45,7 @@ impl Player {
             busy: 0,
             hangups: 0,
             request: number as u64,
+            tick: Tick(0),
         }
     }
 
@@ -148,6 +151,7 @@ impl Player {
                 }
             }
             ClientFrame::View { epoch, tick, fresh, .. } => {
+                self.tick = tick;
                 events.push(Event::ClientSaw {
                     session,
                     entity,
@@ -158,7 +162,7 @@ impl Player {
                 });
             }
             ClientFrame::Own { epoch, seq, .. } => {
-                let (tick, confirmed) = (Tick(0), Some(seq));
+                let (tick, confirmed) = (self.tick, Some(seq));
                 events.push(Event::ClientSaw {
                     session,
                     entity,

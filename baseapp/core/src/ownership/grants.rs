@@ -51,6 +51,7 @@ impl BaseCore {
             state: Box::new(lineage.state.clone()),
             sessions: self.attached(entity),
             argument: lineage.argument.clone(),
+            last_tick: lineage.last_tick,
         };
         let (epoch, seq) = (lineage.epoch, lineage.seq);
         let ran = self.ran;
@@ -101,6 +102,10 @@ impl BaseCore {
 
     /// Something leaves now if what it rests on is durable, and waits at the gate if not.
     pub(crate) fn leave(&mut self, needs: Lsn, what: Held) {
+        if let Held::Fence { node, .. } = &what {
+            // The window of a life must not move on before it can hear that a claim of it ended.
+            self.peers.at(*node).rests_on(needs);
+        }
         if self.gate.is_durable(needs) {
             self.let_go(what);
         } else {

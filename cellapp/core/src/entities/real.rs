@@ -92,6 +92,8 @@ pub struct Real {
     pub reported: Tick,
     /// The first tick that this epoch simulated; none until its first step, which is due at once.
     pub first_tick: Option<Tick>,
+    /// The first tick that may be simulated under this epoch.
+    pub not_before: Tick,
     /// What the behaviour is told at its birth, until it was told.
     pub birth: Option<Bytes>,
     /// Whether the base asked for the whole state.
@@ -142,6 +144,7 @@ impl Real {
             report_due: None,
             reported: Tick(0),
             first_tick: None,
+            not_before: Tick(0),
             birth: None,
             snapshot_wanted: false,
             unacked: VecDeque::new(),

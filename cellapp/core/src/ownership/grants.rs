@@ -105,7 +105,11 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Of
     }
     real.birth = (why == GrantWhy::Birth).then_some(grant.argument);
     real.reported = cell.tick;
-    real.mark = cell.bases.steps_of(entity);
+    // A process that is catching up may be behind the owner before: it holds the entity still until
+    // it comes to a tick that nobody ran.
+    real.not_before = grant.last_tick.map_or(cell.tick, |t| t.next().max(cell.tick));
+    let held = real.not_before.0 - cell.tick.0;
+    real.mark = cell.bases.steps_of(entity).saturating_add(held);
     // The newest are last; an entity has no more.
     let surplus = grant.sessions.len().saturating_sub(SESSIONS_MAX);
     let sessions = &grant.sessions[surplus..];
@@ -133,6 +137,7 @@ fn activate_at_once(cell: &mut Cell, from: Node, offload: Offload) {
         state: Box::new(offload.state.clone()),
         sessions: Vec::new(),
         argument: bytes::Bytes::new(),
+        last_tick: None,
     };
     let base = cell.bases.keeper(offload.entity.slot()).unwrap_or(from);
     activate(cell, base, grant, Some((from, offload)));

@@ -122,6 +122,7 @@ impl FakeBase {
             state: Box::new(image.clone()),
             sessions: self.sessions.get(&id).cloned().unwrap_or_default(),
             argument: Bytes::from_static(b"b"),
+            last_tick: None,
         };
         let record = Record {
             image,
@@ -170,6 +171,7 @@ impl FakeBase {
             state: Box::new(record.image.clone()),
             sessions: self.sessions.get(&id).cloned().unwrap_or_default(),
             argument: Bytes::new(),
+            last_tick: None,
         };
         record.granted = grant.clone();
         let owner = record.owner;
