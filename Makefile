@@ -21,7 +21,7 @@ test:
 	@deploy/test
 
 lint:
-	@deploy/install-tools rust protoc
+	@deploy/install-tools rust lints protoc
 	cargo fmt --all --check
 	deploy/check-files
 	deploy/check-layering
