@@ -168,8 +168,10 @@ impl Run {
                 self.agenda.at(at, Happening::DiskStall(name, for_us));
             }
         }
-        if faults.layouts {
-            for _ in 0..1 + self.rng.below(3) {
+        // A store that loses notices shows only when something changes in it.
+        if faults.layouts || faults.store {
+            let least = if faults.store { 3 } else { 1 };
+            for _ in 0..least + self.rng.below(3) {
                 let at = any(&mut self.rng);
                 self.agenda.at(at, Happening::Relayout);
             }

@@ -140,10 +140,12 @@ impl Store {
 
     fn tell_all(&mut self, agenda: &mut Agenda) {
         let names: Vec<NodeName> = self.known.keys().copied().collect();
+        // The world begins with everybody knowing the map; what changes later may come late.
+        let faulty = self.faulty && agenda.now > 0;
         for name in names {
-            let most = if self.faulty { 2_000_000 } else { 15_000 };
+            let most = if faulty { 2_000_000 } else { 15_000 };
             let delay = self.rng.between(500, most) as u64;
-            if self.faulty && self.rng.chance(1, 4) {
+            if faulty && self.rng.chance(1, 4) {
                 self.lost_notices += 1;
                 agenda.after(RELIST_US, Happening::Notice(name));
             } else {
