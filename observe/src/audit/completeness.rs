@@ -16,13 +16,29 @@ pub struct Sight {
     whole: FxHashMap<Node, bool>,
     /// Lives that took part without a journal; true if somebody heard them.
     absent: BTreeMap<Node, bool>,
+    servers_are_whole: bool,
+}
+
+const fn is_server(node: &Node) -> bool {
+    matches!(node.name.kind, NodeKind::Cell | NodeKind::Base)
 }
 
 impl Sight {
     /// What the journals say of themselves.
     pub fn of(journals: &Journals) -> Self {
-        let whole = journals.processes().iter().map(|p| (p.node(), p.is_whole())).collect();
-        Self { whole, absent: BTreeMap::new() }
+        // A base goes on from the log of its earlier lives: what they did is a part of it.
+        let is_part = |life: Node, of: Node| {
+            life == of || life.name == of.name && life < of && of.name.kind == NodeKind::Base
+        };
+        let sees = |node: Node| {
+            let mut parts = journals.processes().iter().filter(|p| is_part(p.node(), node));
+            parts.all(Process::is_whole)
+        };
+        let nodes = journals.processes().iter().map(Process::node);
+        let whole = nodes.map(|node| (node, sees(node))).collect();
+        let mut servers = journals.processes().iter().filter(|p| is_server(&p.node()));
+        let servers_are_whole = servers.all(Process::is_whole);
+        Self { whole, absent: BTreeMap::new(), servers_are_whole }
     }
 
     /// Notes whom a record speaks with.
@@ -36,18 +52,21 @@ impl Sight {
         }
     }
 
-    /// Whether everything that this life did is known.
+    /// Whether everything that this life did is known, and what it goes on from.
     pub fn sees(&self, node: Node) -> bool {
         self.whole.get(&node).copied().unwrap_or(false)
+    }
+
+    /// Whether everything that all cellapps and baseapps did is known.
+    pub fn sees_servers(&self) -> bool {
+        self.servers_are_whole && !self.absent.keys().any(is_server)
     }
 
     /// Whether everything that all lives of a kind did is known, as far as one can tell by now.
     pub fn sees_all(&self, kind: NodeKind) -> bool {
         let of_kind = |node: &Node| node.name.kind == kind;
         let mut known = self.whole.iter().filter(|(node, _)| of_kind(node)).peekable();
-        known.peek().is_some()
-            && known.all(|(_, whole)| *whole)
-            && !self.absent.keys().any(of_kind)
+        known.peek().is_some() && known.all(|(_, whole)| *whole) && !self.absent.keys().any(of_kind)
     }
 }
 
@@ -69,6 +88,7 @@ pub fn reasons(journals: &Journals, cx: &Cx<'_>, counts: &[(&str, &Findings)]) -
         out.push(format!("{log} went on from a log whose writer left no journal"));
     }
     out.extend(cx.oddities.iter().filter_map(|oddity| odd(journals, oddity)));
+    out.extend(unseen_clients(cx));
     judge_counts(cx, counts, &mut out);
     out
 }
@@ -82,6 +102,19 @@ fn judge_process(process: &Process, cx: &Cx<'_>, out: &mut Vec<String>) {
     if process.end().is_none() && !cx.options.killed.contains(&node) {
         out.push(format!("{node} neither ended in order nor is known to be killed"));
     }
+}
+
+/// A client writes down what it sends before it sends it: who is heard and has written nothing is
+/// missing.
+fn unseen_clients(cx: &Cx<'_>) -> Option<String> {
+    if cx.options.out_of_scope.contains("terminal") {
+        return None;
+    }
+    let sessions = &cx.state.sessions;
+    let mut unseen = sessions.iter().filter(|(_, seen)| !**seen).map(|(session, _)| session);
+    let first = unseen.next()?;
+    let count = unseen.count() + 1;
+    Some(format!("clients of {count} sessions left no journal, that of session {first} the first"))
 }
 
 fn odd(journals: &Journals, oddity: &Oddity) -> Option<String> {

@@ -6,9 +6,7 @@
 
 use crate::merge::At;
 use marchland_common::journal::{OwnerWhy, ValueFlow};
-use marchland_common::order::{
-    EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, Tick,
-};
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, Tick};
 
 /// Something that an owner decided, to be part of its next step.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use super::verdict::{Findings, Found, InvariantCount, Outcome, Verdict, Violatio
 use crate::facts::Kind;
 use crate::journals::Journals;
 use crate::merge::{At, Clocks, Numbers, Oddity, Walk};
-use crate::order::{Line, line_at};
+use crate::order::{Line, line_at, moment_line};
 use crate::summary::{Figures, Summary};
 use marchland_common::journal::{Event, TickRecord};
 use marchland_common::order::{Node, NodeKind, Tick};
@@ -49,8 +49,13 @@ impl Cx<'_> {
 
     /// Whether everything that all lives of a kind did is known. Final at the end of the pass.
     pub fn sees_all(&self, kind: NodeKind) -> bool {
-        self.sight.sees_all(kind)
-            && (kind != NodeKind::Base || self.state.unknown_logs.is_empty())
+        self.sight.sees_all(kind) && (kind != NodeKind::Base || self.state.unknown_logs.is_empty())
+    }
+
+    /// Whether something that servers did is not known, as far as one can tell by now: then that a
+    /// fact is missing, or that facts do not add up, accuses nobody.
+    pub fn is_blind(&self) -> bool {
+        !self.sight.sees_servers() || !self.state.unknown_logs.is_empty()
     }
 
     /// Whether one event could have caused another.
@@ -102,10 +107,7 @@ struct Pass<'a> {
 pub fn run(journals: &Journals, options: &AuditOptions) -> (Verdict, Summary) {
     let slots: Vec<Slot> = rules::TABLE
         .iter()
-        .map(|rule| Slot {
-            watch: (rule.make)(options),
-            findings: Findings::new(options.told_max),
-        })
+        .map(|rule| Slot { watch: (rule.make)(options), findings: Findings::new(options.told_max) })
         .collect();
     let mut wanted = vec![Vec::new(); Kind::ALL.len()];
     for (index, slot) in slots.iter().enumerate() {
@@ -124,8 +126,7 @@ pub fn run(journals: &Journals, options: &AuditOptions) -> (Verdict, Summary) {
     };
     while let Some(step) = pass.walk.next() {
         pass.numbers.note(&step);
-        let at = At { proc: step.proc, record: step.record, event: 0 };
-        pass.take(at, &step.moment);
+        pass.take(At::record(step.proc, step.record), &step.moment);
     }
     pass.finish(journals)
 }
@@ -227,7 +228,11 @@ impl Pass<'_> {
     fn line(&self, journals: &Journals, at: At) -> Option<Line> {
         let process = journals.processes().get(at.proc as usize)?;
         let moment = process.record(at.record as usize)?;
+        let n = self.numbers.of(at);
+        if at.event == At::RECORD {
+            return Some(moment_line(process.node(), &moment, n));
+        }
         let event = moment.events.get(at.event as usize)?;
-        Some(line_at(process.node(), moment.tick, self.numbers.of(at), event))
+        Some(line_at(process.node(), moment.tick, n, event))
     }
 }

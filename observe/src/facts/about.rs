@@ -126,9 +126,7 @@ fn at_base(event: &Event) -> Option<About> {
         Event::OwnerChanged { entity, epoch, seq, to, .. } => {
             About::of(entity).at(epoch, seq).peer(to)
         }
-        Event::FirstStep { entity, epoch, owner, .. } => {
-            About::of(entity).under(epoch).peer(owner)
-        }
+        Event::FirstStep { entity, epoch, owner, .. } => About::of(entity).under(epoch).peer(owner),
         Event::HandoffRefused { entity, epoch, target, .. } => {
             About::of(entity).under(epoch).peer(target)
         }
@@ -140,11 +138,9 @@ fn at_base(event: &Event) -> Option<About> {
         Event::CommandConfirmed { entity, session, n, epoch, seq, .. } => {
             About::of(entity).at(epoch, seq).command(session, n)
         }
-        Event::MessageReleased { source, out_seq, to, seq, .. } => About {
-            seq: Some(seq),
-            other: to,
-            ..About::of(source).message(source, out_seq)
-        },
+        Event::MessageReleased { source, out_seq, to, seq, .. } => {
+            About { seq: Some(seq), other: to, ..About::of(source).message(source, out_seq) }
+        }
         Event::MessageTaken { entity, source, out_seq, .. } => {
             About::of(entity).other(source).message(source, out_seq)
         }
@@ -162,9 +158,7 @@ fn at_base(event: &Event) -> Option<About> {
 fn elsewhere(event: &Event) -> About {
     match *event {
         Event::ClientSent { session, entity, n }
-        | Event::ClientAnswered { session, entity, n, .. } => {
-            About::of(entity).command(session, n)
-        }
+        | Event::ClientAnswered { session, entity, n, .. } => About::of(entity).command(session, n),
         Event::ClientSaw { entity, epoch, confirmed, .. } => {
             About { seq: confirmed, ..About::of(entity).under(epoch) }
         }

@@ -1,7 +1,7 @@
 //! The one door to a disk: the journals of a folder.
 
-use super::segment::Segment;
 use super::Journals;
+use super::segment::Segment;
 use marchland_common::journal::JOURNAL_SUFFIX;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -138,10 +138,8 @@ mod tests {
         assert_eq!(encode_record(&tick).unwrap()[0], TICK_TAG);
         let snapshot = Record::Snapshot(Bytes::from_static(b"core"));
         assert_eq!(encode_record(&snapshot).unwrap()[0], SNAPSHOT_TAG);
-        for rare in [
-            Record::Gap { from: Tick(1), to: Tick(2) },
-            Record::End { why: String::new() },
-        ] {
+        for rare in [Record::Gap { from: Tick(1), to: Tick(2) }, Record::End { why: String::new() }]
+        {
             assert!(![TICK_TAG, SNAPSHOT_TAG].contains(&encode_record(&rare).unwrap()[0]));
         }
     }

@@ -13,8 +13,19 @@ pub struct At {
     pub proc: u32,
     /// The record.
     pub record: u32,
-    /// The event.
+    /// The event; [`At::RECORD`] stands for the record as a whole, after its events.
     pub event: u32,
+}
+
+impl At {
+    /// The event number of a whole record.
+    pub const RECORD: u32 = u32::MAX;
+
+    /// A record as a whole.
+    #[must_use]
+    pub const fn record(proc: u32, record: u32) -> Self {
+        Self { proc, record, event: Self::RECORD }
+    }
 }
 
 /// The vector clocks of all records.

@@ -14,7 +14,7 @@ pub use numbers::Numbers;
 
 use crate::journals::Journals;
 use channels::Channels;
-use marchland_common::journal::TickRecord;
+use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Node, NodeKind, Tick};
 use rustc_hash::FxHashMap;
@@ -139,7 +139,7 @@ impl<'a> Walk<'a> {
                 self.heads[proc] = Some(Head { moment, key });
                 return;
             }
-            let at = At { proc: proc as u32, record, event: 0 };
+            let at = At::record(proc as u32, record);
             self.oddities.push(Oddity::Undecodable { at });
             self.read[proc] += 1;
         }
@@ -148,12 +148,14 @@ impl<'a> Walk<'a> {
 
     fn is_ready(&self, proc: usize, moment: &TickRecord) -> bool {
         let ended = |other: u32| self.heads[other as usize].is_none();
-        let sent = |peer: Node, n: u64| {
-            let Some(sender) = self.proc(peer) else { return true };
-            ended(sender) || self.channels.last(sender, proc as u32) >= n
+        let sent = |bundle: &BundleRef| {
+            let Some(sender) = self.proc(bundle.peer) else { return true };
+            // What its sender's journal has passed without a word will not come any more.
+            let head = self.heads[sender as usize].as_ref();
+            head.is_none_or(|head| head.moment.tick > bundle.src_tick)
+                || self.channels.last(sender, proc as u32) >= bundle.n
         };
-        self.before[proc].iter().all(|life| ended(*life))
-            && moment.received.iter().all(|bundle| sent(bundle.peer, bundle.n))
+        self.before[proc].iter().all(|life| ended(*life)) && moment.received.iter().all(sent)
     }
 
     fn choose(&self) -> Option<(usize, bool)> {
@@ -169,7 +171,7 @@ impl<'a> Walk<'a> {
     fn take(&mut self, proc: usize, in_turn: bool) -> Option<Step<'a>> {
         let moment = self.heads[proc].take()?.moment;
         let (me, record) = (proc as u32, self.read[proc]);
-        let at = At { proc: me, record, event: 0 };
+        let at = At::record(me, record);
         if !in_turn {
             self.oddities.push(Oddity::Circle { at });
         }

@@ -32,11 +32,12 @@ impl Numbers {
         self.steps += 1;
     }
 
-    /// The number of an event.
+    /// The number of an event; of a record, that of its first.
     #[must_use]
     pub fn of(&self, at: At) -> u64 {
         let firsts = &self.firsts[at.proc as usize];
-        firsts.get(at.record as usize).copied().unwrap_or(0) + u64::from(at.event)
+        let within = if at.event == At::RECORD { 0 } else { u64::from(at.event) };
+        firsts.get(at.record as usize).copied().unwrap_or(0) + within
     }
 
     /// The event with a number.

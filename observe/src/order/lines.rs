@@ -32,8 +32,7 @@ pub struct Line {
     pub msg: Option<String>,
     /// Which other process.
     pub peer: Option<String>,
-    /// The newest shown events of other processes that could have caused it and that no earlier
-    /// line of its own process follows from: `cell-1@7#31`.
+    /// Which shown events of other processes it follows from: `cell-1@7#31`.
     pub cause: Vec<String>,
     /// The event in a few words.
     pub text: String,
@@ -93,9 +92,19 @@ pub fn order<'a>(journals: &'a Journals, filter: &OrderFilter) -> Lines<'a> {
         filter: filter.clone(),
         next_n: vec![0; count],
         shown: vec![Vec::new(); count],
-        told: vec![vec![0; count]; count],
+        places: 0,
         ready: VecDeque::new(),
     }
+}
+
+/// An event that was shown.
+#[derive(Clone)]
+struct Shown {
+    record: u32,
+    n: u64,
+    /// How many were shown before it.
+    place: u64,
+    msg: Option<String>,
 }
 
 /// Iterator over the merged order; see [`order`].
@@ -104,10 +113,10 @@ pub struct Lines<'a> {
     nodes: Vec<Node>,
     filter: OrderFilter,
     next_n: Vec<u64>,
-    /// The shown events of each process: record and number.
-    shown: Vec<Vec<(u32, u64)>>,
-    /// How many shown events of each other process a process has told as causes.
-    told: Vec<Vec<usize>>,
+    /// The shown events of each process.
+    shown: Vec<Vec<Shown>>,
+    /// How many events were shown.
+    places: u64,
     ready: VecDeque<Line>,
 }
 
@@ -125,14 +134,18 @@ impl Lines<'_> {
             }
         }
         for (index, event) in moment.events.iter().enumerate() {
-            if !self.filter.shows(moment.tick, &facts::about(event)) {
+            let about = facts::about(event);
+            if !self.filter.shows(moment.tick, &about) {
                 continue;
             }
             let n = first + index as u64;
             let at = At { proc: step.proc, record: step.record, event: index as u32 };
             let mut line = line_at(node, moment.tick, n, event);
-            line.cause = self.causes(at).iter().map(ToString::to_string).collect();
-            self.shown[proc].push((step.record, n));
+            let causes = self.causes(at, &about, Kind::of(event));
+            line.cause = causes.iter().map(ToString::to_string).collect();
+            let (record, place, msg) = (step.record, self.places, about.msg);
+            self.shown[proc].push(Shown { record, n, place, msg });
+            self.places += 1;
             self.ready.push_back(line);
         }
         if bundles && self.filter.entity.is_none() {
@@ -143,37 +156,75 @@ impl Lines<'_> {
         }
     }
 
-    /// The newest shown event of each other process that lies in the past and is news here,
-    /// without those from which another of them follows.
-    fn causes(&mut self, at: At) -> Vec<EventId> {
-        let mut news: Vec<(At, EventId)> = Vec::new();
-        for (other, shown) in self.shown.iter().enumerate() {
-            if other == at.proc as usize {
-                continue;
-            }
+    /// The shown events of other processes that an event follows from: the newest about the same
+    /// command or message; else the newest of the process that the event names; else, for what
+    /// only another process can have brought about, the newest of each process that is news here.
+    fn causes(&mut self, at: At, about: &About, kind: Kind) -> Vec<EventId> {
+        let past = |other: usize| {
             let known = self.walk.clocks().known(at, other as u32);
-            let count = shown.partition_point(|(record, _)| *record < known);
-            let told = &mut self.told[at.proc as usize][other];
-            if count > *told {
-                *told = count;
-                let (record, n) = shown[count - 1];
-                let cause = At { proc: other as u32, record, event: 0 };
-                news.push((cause, EventId { node: self.nodes[other], n }));
+            let shown = &self.shown[other];
+            &shown[..shown.partition_point(|shown| shown.record < known)]
+        };
+        let others = || (0..self.nodes.len()).filter(|other| *other != at.proc as usize);
+        if let Some(msg) = &about.msg {
+            let same = |shown: &&Shown| shown.msg.as_ref() == Some(msg);
+            let newest = others().filter_map(|other| {
+                past(other).iter().rev().take(NEAR).find(same).map(|shown| (other, shown))
+            });
+            if let Some((other, shown)) = newest.max_by_key(|(_, shown)| shown.place) {
+                return vec![EventId { node: self.nodes[other], n: shown.n }];
             }
         }
+        let peer = about.peer.and_then(|peer| self.walk.proc(peer)).map(|peer| peer as usize);
+        if let Some(peer) = peer.filter(|peer| *peer != at.proc as usize) {
+            let node = self.nodes[peer];
+            let newest = past(peer).last();
+            return newest.map(|shown| EventId { node, n: shown.n }).into_iter().collect();
+        }
+        if !matches!(kind, Kind::Unfrozen | Kind::Deactivated | Kind::GhostEnded) {
+            return Vec::new();
+        }
+        let newest: Vec<(At, EventId)> = others()
+            .filter_map(|other| {
+                let shown = past(other).last()?;
+                let id = EventId { node: self.nodes[other], n: shown.n };
+                Some((At::record(other as u32, shown.record), id))
+            })
+            .collect();
         let clocks = self.walk.clocks();
-        let follows = |a: At| news.iter().any(|(b, _)| b.proc != a.proc && clocks.before(a, *b));
-        news.iter().filter(|(a, _)| !follows(*a)).map(|(_, id)| *id).collect()
+        let is_older = |a: At| newest.iter().any(|(b, _)| b.proc != a.proc && clocks.before(a, *b));
+        newest.iter().filter(|(a, _)| !is_older(*a)).map(|(_, id)| *id).collect()
     }
 }
 
-fn bundle_line(
-    node: Node,
-    moment: &TickRecord,
-    n: u64,
-    kind: &str,
-    bundle: &BundleRef,
-) -> Line {
+/// How far back a command or message is looked for in each journal, in shown events.
+const NEAR: usize = 512;
+
+/// A line for a record as a whole: the bundles that it took in and sent.
+#[must_use]
+pub(crate) fn moment_line(node: Node, moment: &TickRecord, n: u64) -> Line {
+    let list = |bundles: &[BundleRef]| {
+        let names = bundles.iter().map(|bundle| format!("{} b{}", bundle.peer, bundle.n));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (received, sent) = (list(&moment.received), list(&moment.sent));
+    Line {
+        proc: node.name.to_string(),
+        inc: node.incarnation.0,
+        tick: moment.tick.0,
+        n,
+        kind: "moment".to_owned(),
+        entity: None,
+        epoch: None,
+        seq: None,
+        msg: None,
+        peer: None,
+        cause: Vec::new(),
+        text: format!("{:?} of tick {}: in [{received}], out [{sent}]", moment.moment, moment.tick),
+    }
+}
+
+fn bundle_line(node: Node, moment: &TickRecord, n: u64, kind: &str, bundle: &BundleRef) -> Line {
     let cause = match kind {
         "received" => vec![format!("{} b{}", bundle.peer, bundle.n)],
         _ => Vec::new(),

@@ -5,7 +5,7 @@ mod lines;
 
 pub use columns::columns;
 pub use lines::{Line, Lines, OrderFilter, order};
-pub(crate) use lines::line_at;
+pub(crate) use lines::{line_at, moment_line};
 
 use crate::journals::Journals;
 use crate::merge::{At, Clocks, Numbers, Walk};

@@ -137,9 +137,8 @@ fn rolled_back(cx: &Cx<'_>) -> u64 {
         let node = cx.state.procs[*proc as usize].node;
         let tail = line.tail().0;
         for (seq, ..) in &chain.steps {
-            let counts = line
-                .covering(*seq)
-                .is_some_and(|step| step.epoch == *epoch && step.owner == node);
+            let counts =
+                line.covering(*seq).is_some_and(|step| step.epoch == *epoch && step.owner == node);
             let on_its_way = *epoch == line.epoch() && *seq > tail;
             count += u64::from(!counts && !on_its_way);
         }

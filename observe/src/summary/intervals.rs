@@ -27,7 +27,8 @@ impl Intervals {
         if state.node.name.kind != NodeKind::Cell {
             return;
         }
-        let closed = self.active.iter().filter(|((of, base), _)| *of == proc && !state.is_open(*base));
+        let closed =
+            self.active.iter().filter(|((of, base), _)| *of == proc && !state.is_open(*base));
         self.frozen += closed.map(|(_, reals)| reals.len() as u64).sum::<u64>();
     }
 

@@ -40,11 +40,33 @@ pub enum ToBase {
         effects: StepEffects,
         first_tick: Option<Tick>,
     },
-    Prepare { entity: EntityId, epoch: Epoch, owner: usize, target: usize, last_tick: Tick },
-    Deliver { to: EntityId, source: EntityId, out_seq: u64, value: i64 },
-    Delivered { source: EntityId, out_seq: u64, kept: bool },
-    Login { entity: EntityId, session: SessionId },
-    Command { entity: EntityId, session: SessionId, n: u64 },
+    Prepare {
+        entity: EntityId,
+        epoch: Epoch,
+        owner: usize,
+        target: usize,
+        last_tick: Tick,
+    },
+    Deliver {
+        to: EntityId,
+        source: EntityId,
+        out_seq: u64,
+        value: i64,
+    },
+    Delivered {
+        source: EntityId,
+        out_seq: u64,
+        kept: bool,
+    },
+    Login {
+        entity: EntityId,
+        session: SessionId,
+    },
+    Command {
+        entity: EntityId,
+        session: SessionId,
+        n: u64,
+    },
 }
 
 /// What a base keeps of an entity.

@@ -47,6 +47,8 @@ pub struct CellModel {
     pub ghosts: Vec<GhostState>,
     pub reals: BTreeMap<EntityId, Here>,
     shown: BTreeMap<EntityId, (Epoch, u64)>,
+    /// The highest epoch that was real here.
+    seen: BTreeMap<EntityId, Epoch>,
     opened: bool,
     /// The first tick that was left out and the one in which it goes on.
     pause: Option<(u64, u64)>,
@@ -138,9 +140,11 @@ impl Cluster {
         events: &mut Vec<Event>,
     ) {
         let Real { epoch, seq, digest, .. } = real;
-        if self.cells[cell].reals.get(&entity).is_some_and(|here| here.real.epoch >= epoch) {
+        let seen = self.cells[cell].seen.entry(entity).or_default();
+        if *seen >= epoch {
             return;
         }
+        *seen = epoch;
         events.push(Event::Activated { entity, epoch, seq, digest, base, why });
         let here = Here { real, frozen: false, first: true, leaves: None, work: Vec::new() };
         self.cells[cell].reals.insert(entity, here);

@@ -154,9 +154,8 @@ fn second_activation(history: &mut History, rng: &mut Rng) -> bool {
 }
 
 fn activation_too_early(history: &mut History, rng: &mut Rng) -> bool {
-    let places = history.places(|event| {
-        matches!(event, Event::Activated { epoch, .. } if epoch.grant() > 1)
-    });
+    let places = history
+        .places(|event| matches!(event, Event::Activated { epoch, .. } if epoch.grant() > 1));
     let Some(place) = pick(&places, rng) else { return false };
     let event = history.remove(place);
     history.insert((place.0, place.1 - 1, 0), event);
@@ -174,8 +173,7 @@ fn step_while_frozen(history: &mut History, rng: &mut Rng) -> bool {
 }
 
 fn step_of_an_ended_epoch(history: &mut History, rng: &mut Rng) -> bool {
-    let fits =
-        |event: &Event| matches!(event, Event::Accepted { epoch, .. } if epoch.grant() > 1);
+    let fits = |event: &Event| matches!(event, Event::Accepted { epoch, .. } if epoch.grant() > 1);
     change(history, rng, fits, |event| {
         if let Event::Accepted { epoch, .. } = event {
             *epoch = before(*epoch);
@@ -251,11 +249,7 @@ fn silent_base(history: &mut History, _: &mut Rng) -> bool {
 }
 
 /// The log reports after what rests on it has left.
-fn durable_too_late(
-    history: &mut History,
-    rng: &mut Rng,
-    early: impl Fn(&Event) -> bool,
-) -> bool {
+fn durable_too_late(history: &mut History, rng: &mut Rng, early: impl Fn(&Event) -> bool) -> bool {
     let Some(place) = pick(&history.places(early), rng) else { return false };
     let events = &mut history.tick_mut(place.0, place.1).events;
     let Some(at) = events.iter().position(|event| matches!(event, Event::Durable { .. })) else {
@@ -293,9 +287,7 @@ fn lost_step(history: &mut History, rng: &mut Rng) -> bool {
     };
     let Event::Accepted { entity, epoch, seq, .. } = *history.event(later) else { return false };
     let made = history.places(|event| match event {
-        Event::Stepped { entity: e, epoch: p, seq: s, .. } => {
-            (*e, *p, *s) == (entity, epoch, seq)
-        }
+        Event::Stepped { entity: e, epoch: p, seq: s, .. } => (*e, *p, *s) == (entity, epoch, seq),
         _ => false,
     });
     // The owner never made it either: a step that its owner made may be part of a later one.
@@ -344,9 +336,8 @@ fn invented_bundle(history: &mut History, _: &mut Rng) -> bool {
 }
 
 fn older_view(history: &mut History, rng: &mut Rng, back: impl Fn(&mut Event)) -> bool {
-    let fits = |event: &Event| {
-        matches!(event, Event::ClientSaw { confirmed: Some(seq), .. } if seq.0 > 2)
-    };
+    let fits =
+        |event: &Event| matches!(event, Event::ClientSaw { confirmed: Some(seq), .. } if seq.0 > 2);
     let same = |a: &Event, b: &Event| match (a, b) {
         (Event::ClientSaw { entity: a, .. }, Event::ClientSaw { entity: b, .. }) => a == b,
         _ => false,
@@ -451,9 +442,7 @@ fn unpaid_message(history: &mut History, rng: &mut Rng) -> bool {
 }
 
 fn flow(history: &mut History, rng: &mut Rng, spoil: impl Fn(&mut Event)) -> bool {
-    let fits = |event: &Event| {
-        matches!(event, Event::Accepted { flow: Some(flow), .. } if flow.received > 0)
-    };
+    let fits = |event: &Event| matches!(event, Event::Accepted { flow: Some(flow), .. } if flow.received > 0);
     change(history, rng, fits, spoil)
 }
 

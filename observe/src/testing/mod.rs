@@ -9,9 +9,11 @@ mod base;
 mod cell;
 mod client;
 mod corrupt;
+mod files;
 mod journal;
 
 pub use corrupt::{CORRUPTIONS, Corruption};
+pub use files::segment;
 
 use base::BaseModel;
 use cell::CellModel;

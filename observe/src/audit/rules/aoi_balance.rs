@@ -61,7 +61,7 @@ impl Watch for AoiBalance {
     }
 
     fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
-        if !cx.sees(here.node) {
+        if cx.is_blind() {
             return;
         }
         match *here.event {

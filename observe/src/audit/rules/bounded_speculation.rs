@@ -71,7 +71,7 @@ impl Watch for BoundedSpeculation {
         let Event::Stepped { entity, .. } = *here.event else { return };
         let granted_by = cx.state.reals.get(&(here.at.proc, entity)).map(|real| real.base);
         let kept_by = cx.state.lines.get(&entity).and_then(|line| line.log());
-        if !cx.sees(here.node) || (granted_by.is_none() && kept_by.is_none()) {
+        if cx.is_blind() || (granted_by.is_none() && kept_by.is_none()) {
             return;
         }
         // Which of two bases keeps the entity now, its owner knows better than we do.

@@ -32,6 +32,9 @@ impl Census {
 
     fn take(&mut self, cx: &Cx<'_>, out: &mut Findings) {
         self.is_taken = true;
+        if cx.is_blind() {
+            return;
+        }
         let mut bases: BTreeMap<NodeName, Tick> = BTreeMap::new();
         for proc in cx.state.procs.iter().filter(|p| p.node.name.kind == NodeKind::Base) {
             let tick = bases.entry(proc.node.name).or_default();
@@ -61,20 +64,13 @@ impl Count<'_> {
         }
         let Some(owner) = line.owners.last() else { return };
         let now = line.log().and_then(|log| self.bases.get(&log)).copied().unwrap_or_default();
-        if now.0.saturating_sub(owner.tick.0) <= self.settle || !self.sees_cells() {
+        if now.0.saturating_sub(owner.tick.0) <= self.settle {
             return;
         }
         if self.cx.options.killed.contains(&owner.to) {
             return self.judge_lost(entity, owner, now, out);
         }
-        if !self.cx.sees(owner.to) {
-            return;
-        }
         self.judge_living(entity, owner, out);
-    }
-
-    fn sees_cells(&self) -> bool {
-        self.cx.sees_all(NodeKind::Cell)
     }
 
     fn holders(&self, entity: EntityId) -> &[(Node, RealState)] {

@@ -1,8 +1,6 @@
 //! Nothing gets out before what it rests on is durable.
 
-use crate::audit::{
-    AuditOptions, Cut, CutWhat, Cx, Findings, Grown, Here, Watch, What,
-};
+use crate::audit::{AuditOptions, Cut, CutWhat, Cx, Findings, Grown, Here, Watch, What};
 use crate::facts::Kind;
 use crate::merge::At;
 use marchland_common::journal::Event;

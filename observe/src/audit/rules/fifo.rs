@@ -40,10 +40,15 @@ impl Fifo {
         let key = (moments.node, bundle.peer);
         let last = self.sent.insert(key, (bundle.n, moments.at));
         let before = last.map_or(0, |(n, _)| n);
-        out.check(bundle.n == before + 1, None, &[last.map(|(_, at)| at), Some(moments.at)], || {
-            let (from, to) = key;
-            format!("{from} sent bundle {} to {to} after bundle {before}", bundle.n)
-        });
+        out.check(
+            bundle.n == before + 1,
+            None,
+            &[last.map(|(_, at)| at), Some(moments.at)],
+            || {
+                let (from, to) = key;
+                format!("{from} sent bundle {} to {to} after bundle {before}", bundle.n)
+            },
+        );
     }
 
     fn receives(&mut self, moments: &Moments<'_>, bundle: &BundleRef, out: &mut Findings) {
@@ -73,7 +78,8 @@ impl Watch for Fifo {
     }
 
     fn on(&mut self, here: &Here<'_>, _: &Cx<'_>, _: &mut Findings) {
-        let Event::Refusal { reason: Refused::BundleGap, from: Some(from), count, .. } = *here.event
+        let Event::Refusal { reason: Refused::BundleGap, from: Some(from), count, .. } =
+            *here.event
         else {
             return;
         };

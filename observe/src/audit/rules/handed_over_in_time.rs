@@ -28,6 +28,9 @@ impl HandedOverInTime {
     fn ends(&mut self, here: &Here<'_>, entity: EntityId, cx: &Cx<'_>, out: &mut Findings) {
         let proc = here.at.proc;
         let Some(stray) = self.strays.remove(&(proc, entity)) else { return };
+        if !cx.sees(here.node) {
+            return;
+        }
         let ticks = ran_since(cx, proc, &stray);
         out.check(ticks <= self.within, entity, &[Some(stray.at), Some(here.at)], || {
             format!("{} kept an entity for {ticks} ticks after it strayed", here.node)

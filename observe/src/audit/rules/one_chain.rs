@@ -33,6 +33,9 @@ impl OneChain {
         else {
             return;
         };
+        if !cx.sees(here.node) {
+            return;
+        }
         let line = cx.state.lines.get(&entity);
         let (tail, known) = line.map_or((Seq(0), None), |line| line.tail());
         let last = line.and_then(|line| line.steps.last()).map(|step: &Accepted| step.at);
@@ -68,25 +71,27 @@ impl OneChain {
         let Event::OwnerChanged { entity, seq, .. } = *here.event else { return };
         let Some(line) = cx.state.lines.get(&entity) else { return };
         let Some(last) = line.steps.last() else { return };
-        out.check(last.seq == seq, entity, &[Some(last.at), Some(here.at)], || {
+        let follows = last.seq == seq || !cx.sees(here.node);
+        out.check(follows, entity, &[Some(last.at), Some(here.at)], || {
             format!("ownership changed at step {seq}; the lineage stands at step {}", last.seq)
         });
     }
 
     fn activated(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
-        let Event::Activated { entity, epoch, seq, digest, .. } = *here.event else { return };
+        let Event::Activated { entity, epoch, seq, digest, base, .. } = *here.event else { return };
         self.made.insert((here.at.proc, entity), (epoch, seq, digest, here.at));
         let Some(line) = cx.state.lines.get(&entity) else { return };
         let Some(owner) = line.ownership(epoch) else { return };
         let image = line.step(owner.seq);
         let at = image.map_or(owner.at, |image| image.at);
-        let same = seq == owner.seq && image.is_none_or(|image| image.digest == digest);
+        let same =
+            !cx.sees(base) || seq == owner.seq && image.is_none_or(|image| image.digest == digest);
         out.check(same, entity, &[Some(at), Some(here.at)], || {
             format!("{} began epoch {epoch} with another image than its base has", here.node)
         });
     }
 
-    fn stepped(&mut self, here: &Here<'_>, out: &mut Findings) {
+    fn stepped(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Stepped { entity, epoch, seq, prev_digest, digest } = *here.event else {
             return;
         };
@@ -95,7 +100,7 @@ impl OneChain {
         if last_epoch != epoch {
             return;
         }
-        let follows = seq.0 == last.0 + 1 && prev_digest == last_digest;
+        let follows = seq.0 == last.0 + 1 && prev_digest == last_digest || !cx.sees(here.node);
         out.check(follows, entity, &[Some(at), Some(here.at)], || {
             format!("{} made step {seq} that does not follow its step {last}", here.node)
         });
@@ -112,7 +117,7 @@ impl Watch for OneChain {
             Event::Accepted { .. } => Self::accepted(here, cx, out),
             Event::OwnerChanged { .. } => Self::owner_changed(here, cx, out),
             Event::Activated { .. } => self.activated(here, cx, out),
-            _ => self.stepped(here, out),
+            _ => self.stepped(here, cx, out),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One owner for each epoch, and only the owner acts.
 
-use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
 use crate::audit::lineage::FIRST;
+use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
 use crate::facts::Kind;
 use crate::merge::At;
 use marchland_common::journal::Event;
@@ -36,12 +36,15 @@ impl SingleOwner {
             }
             return;
         };
+        if !cx.sees(base) {
+            return;
+        }
         if owner.to != here.node {
             out.accuse(entity, &[Some(owner.at), Some(here.at)], || {
                 let to = owner.to;
                 format!("epoch {epoch} was granted to {to} and activated at {}", here.node)
             });
-        } else if !cx.before(owner.at, here.at) && cx.sees(base) {
+        } else if !cx.before(owner.at, here.at) {
             out.accuse(entity, &[Some(owner.at), Some(here.at)], || {
                 format!("{} activated epoch {epoch} before its base wrote it", here.node)
             });

@@ -19,6 +19,9 @@ impl Watch for UniqueIds {
 
     fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Created { entity, .. } = *here.event else { return };
+        if !cx.sees(here.node) {
+            return;
+        }
         let line = cx.state.lines.get(&entity);
         let first = line.and_then(|line| line.born).map(|born| born.at);
         // A life whose birth is not in sight is one all the same.

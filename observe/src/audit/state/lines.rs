@@ -41,13 +41,8 @@ impl State {
         None
     }
 
-    fn accept(
-        &mut self,
-        here: &Here<'_>,
-        entity: EntityId,
-    ) -> Option<(EntityId, Option<i64>)> {
-        let Event::Accepted { epoch, seq, owner, digest, flow, lsn, .. } = *here.event
-        else {
+    fn accept(&mut self, here: &Here<'_>, entity: EntityId) -> Option<(EntityId, Option<i64>)> {
+        let Event::Accepted { epoch, seq, owner, digest, flow, lsn, .. } = *here.event else {
             return None;
         };
         let effects = self.take_effects(owner, entity, epoch, seq);

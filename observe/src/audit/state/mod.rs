@@ -16,7 +16,7 @@ use crate::journals::Journals;
 use crate::merge::At;
 use marchland_common::journal::{Event, TickRecord};
 use marchland_common::msg::Moment;
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq};
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -83,6 +83,8 @@ pub struct State {
     /// Bases of which more than one life is in the journals. What a life had not told when it died
     /// the next one takes from the log without a word.
     pub restarted: BTreeSet<NodeName>,
+    /// Sessions that sent commands, and whether their clients' journals are here.
+    pub sessions: BTreeMap<SessionId, bool>,
     /// What was decided since an entity's last step.
     pending: FxHashMap<(u32, EntityId), Vec<Effect>>,
 }
@@ -155,6 +157,12 @@ impl State {
             Event::MessageReleased { source, out_seq, value, seq, .. } => {
                 let released = Released { value, seq, at: here.at };
                 self.released.entry((source, out_seq)).or_insert(released);
+            }
+            Event::CommandQueued { session, .. } => {
+                self.sessions.entry(session).or_default();
+            }
+            Event::ClientSent { session, .. } => {
+                self.sessions.insert(session, true);
             }
             _ => return self.apply_log(here),
         }

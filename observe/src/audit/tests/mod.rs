@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod completeness;
+mod cost;
+
 use super::*;
 use crate::testing::{CORRUPTIONS, Corruption, History, Plan, history};
 use marchland_common::rng::Rng;
@@ -39,7 +42,7 @@ fn a_history_in_which_a_base_comes_back_passes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_right_history_is_accused(seed in any::<u64>(), restart in proptest::option::of(10_u64..90)) {
@@ -81,26 +84,4 @@ fn every_invariant_is_broken_by_some_fault() {
         assert!(broken, "nothing shows that `{}` can fail", invariant.name);
         assert!(!invariant.rule.is_empty());
     }
-}
-
-#[test]
-fn zz_show() {
-    let h = history(Plan::new(1));
-    let (v, s) = judge(&Journals::from_records(h.journals.clone()), &options(&h));
-    println!("{}", serde_json::to_string_pretty(&v).unwrap());
-    println!("{}", serde_json::to_string_pretty(&s).unwrap());
-    let h = history(Plan { restart_at: Some(30), ..Plan::new(1) });
-    let (v, s) = judge(&Journals::from_records(h.journals.clone()), &options(&h));
-    println!("{:?}", v.invariants);
-    println!("{:?}", v.incomplete);
-    println!("{:?}", s);
-    for c in CORRUPTIONS {
-        let v = verdict(&corrupted(c, 3));
-        println!("=== {} -> {:?}", c.name, v.violated());
-        let f = v.violations.iter().find(|f| f.invariant == c.invariant).unwrap();
-        println!("   {} {:?}", f.text, f.entity);
-        for w in &f.witness { println!("        {} {}@{} #{} {}", w.tick, w.proc, w.inc, w.n, w.text); }
-    }
-    let lines: Vec<_> = crate::order::order(&Journals::from_records(h.journals.clone()), &crate::order::OrderFilter { entity: Some(crate::testing::entity_id(1, 2)), ..Default::default() }).take(60).collect();
-    for l in crate::order::columns(&lines) { println!("{l}"); }
 }
