@@ -1,10 +1,14 @@
 //! Running a seed and judging its journals.
 
-use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, judge};
+use marchland_common::journal::{Event, Record, Refused};
+use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, Violation, judge};
 use marchland_sim::{SimConfig, SimReport, run};
 
 /// A run with its verdict.
 pub struct Judged {
+    /// Steps that a base refused because their digests or changes do not fit: never in a sound
+    /// cluster, however rough the world around it is.
+    pub unfit_steps: u64,
     pub report: SimReport,
     pub verdict: Verdict,
     pub summary: Summary,
@@ -14,34 +18,45 @@ pub struct Judged {
 pub fn judged(config: &SimConfig) -> Judged {
     let mut report = run(config);
     let records = std::mem::take(&mut report.journals);
+    let unfit_steps = records.iter().map(|(_, records)| unfit(records)).sum();
     let journals = Journals::from_records(records);
     let (verdict, summary) = judge(&journals, &AuditOptions::default());
-    Judged { report, verdict, summary }
+    Judged { unfit_steps, report, verdict, summary }
+}
+
+fn unfit(records: &[Record]) -> u64 {
+    let events = records.iter().filter_map(|r| match r {
+        Record::Tick(tick) => Some(&tick.events),
+        _ => None,
+    });
+    let unfit = |e: &Event| match e {
+        Event::Refusal { reason: Refused::DigestMismatch | Refused::BadChange, count, .. } => {
+            u64::from(*count)
+        }
+        _ => 0,
+    };
+    events.flatten().map(unfit).sum()
 }
 
 impl Judged {
     /// Panics with what the audit says, unless it passes.
     pub fn must_pass(&self, seed: u64) {
         let v = &self.verdict;
+        assert_eq!(self.unfit_steps, 0, "seed {seed}: a base refused steps that do not fit");
         assert!(
             v.verdict == Outcome::Pass,
-            "seed {seed}: {} {:?}\n{:#?}",
+            "seed {seed}: {} {:?}\n{}",
             v.verdict,
             v.incomplete,
-            v.violations
-                .iter()
-                .map(|x| format!(
-                    "{}: {} {:?}",
-                    x.invariant,
-                    x.text,
-                    x.witness
-                        .iter()
-                        .map(|l| format!("{} t{} {}", l.proc, l.tick, l.text))
-                        .collect::<Vec<_>>()
-                ))
-                .collect::<Vec<_>>(),
+            v.violations.iter().map(told).collect::<Vec<_>>().join("\n"),
         );
     }
+}
+
+fn told(violation: &Violation) -> String {
+    let line = |l: &marchland_observe::Line| format!("    {} t{} {}", l.proc, l.tick, l.text);
+    let witness: Vec<String> = violation.witness.iter().map(line).collect();
+    format!("  {}: {}\n{}", violation.invariant, violation.text, witness.join("\n"))
 }
 
 /// Runs `work` for each seed on two threads; a panic names its seed.
