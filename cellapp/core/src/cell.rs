@@ -31,6 +31,7 @@ use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{CellToBase, CellToCell, Msg};
 use marchland_common::order::{EntityId, Node, Tick};
 use marchland_common::time::{Phase, Scheduler};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The declared world of a process, shared with whoever else needs it.
@@ -61,6 +62,8 @@ pub(crate) struct Cell {
     pub borders: Borders,
     pub orders: Orders,
     pub drain: Drain,
+    /// Granted reals that are held until a tick that nobody ran.
+    pub held: BTreeSet<(Tick, EntityId)>,
     /// Whether new grants are taken.
     pub accepting: bool,
     /// Whether nothing is stepped because the journal is behind.
@@ -90,6 +93,7 @@ impl Cell {
             borders: Borders::default(),
             orders: Orders::default(),
             drain: Drain::default(),
+            held: BTreeSet::new(),
             accepting: true,
             halted: false,
             reports: Reports::default(),
@@ -132,8 +136,7 @@ impl Cell {
 
     /// Whether a real is simulated while its window is open.
     pub fn is_up(&self, real: &Real) -> bool {
-        real.is_active() && self.tick >= real.not_before
-            || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
+        real.is_stepped() || real.frozen().is_some() && self.has_bug(CellBug::NoFreeze)
     }
 }
 
@@ -195,6 +198,7 @@ fn phases(first: Tick) -> Scheduler<Cell> {
     phases.register(Phase::Network, "resync", ownership::resync::answer);
     phases.register(Phase::Network, "ghosts and signals", around::settle);
     phases.register(Phase::Network, "ended", ownership::resync::forget_ended);
+    phases.register(Phase::Network, "held", ownership::grants::let_run);
     phases.register(Phase::Network, "windows", traffic::ingress::open_windows);
     phases.register(Phase::Timer, "timers", effects::timers::fire);
     phases.register(Phase::Entity, "orders", ownership::orders::carry_out);

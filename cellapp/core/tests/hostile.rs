@@ -111,18 +111,21 @@ fn a_grant() -> impl Strategy<Value = Grant> {
     let why = prop_oneof![Just(GrantWhy::Birth), Just(GrantWhy::Handoff), Just(GrantWhy::Restore)];
     let sessions = vec((number().prop_map(SessionId), any::<i32>()), 0..4);
     let names = (an_entity(), an_epoch(), a_node(), number(), why);
-    (names, a_state(), proptest::bool::weighted(0.9), sessions, bytes()).prop_map(
-        |((entity, epoch, to, seq, why), state, is_honest, sessions, argument)| Grant {
-            entity,
-            epoch,
-            to: if is_honest { cell(1) } else { to },
-            seq: Seq(seq),
-            digest: digest_of(&state) ^ u64::from(!is_honest),
-            why,
-            state: Box::new(state),
-            sessions,
-            argument,
-            last_tick: None,
+    let last_tick = option::weighted(0.2, number().prop_map(Tick));
+    (names, a_state(), proptest::bool::weighted(0.9), sessions, (bytes(), last_tick)).prop_map(
+        |((entity, epoch, to, seq, why), state, is_honest, sessions, (argument, last_tick))| {
+            Grant {
+                entity,
+                epoch,
+                to: if is_honest { cell(1) } else { to },
+                seq: Seq(seq),
+                digest: digest_of(&state) ^ u64::from(!is_honest),
+                why,
+                state: Box::new(state),
+                sessions,
+                argument,
+                last_tick,
+            }
         },
     )
 }

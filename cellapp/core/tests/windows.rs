@@ -229,3 +229,16 @@ fn ticks_that_were_left_out_are_said_and_the_window_is_judged_by_the_new_number(
     let changes = window_events(&cluster);
     assert_eq!(changes[1..], [(to, false), (Tick(to.0 + 1), true)]);
 }
+
+#[test]
+fn a_target_that_lags_behind_runs_no_tick_that_the_owner_before_ran() {
+    let mut cluster = Cluster::new(1);
+    let id = cluster.base.create(1, 1, at(20_000, 50_000));
+    let last = Tick(cluster.tick.0 + 6);
+    cluster.base.say_last_tick(id, last);
+    cluster.run(20);
+    let record = &cluster.base.records[&id];
+    assert_eq!(record.first_ticks, [last.next()]);
+    let ran = cluster.tick.0 - last.0;
+    assert_eq!(time_of(&cluster, id), ran * STEP_US);
+}

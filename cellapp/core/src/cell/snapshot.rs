@@ -108,6 +108,7 @@ impl CellCore {
         }
         let mut cell = Cell::new(image.config.clone(), world);
         for real in image.put_into(&mut cell) {
+            cell.held.extend(real.held_until.map(|first| (first, real.id)));
             if let Some(due) = real.report_due {
                 cell.reports.list(due, real.id);
             }

@@ -8,7 +8,7 @@ use marchland_common::order::EntityId;
 /// Lists the next timer of a real. The time in its state must be right at its mark.
 pub fn list(cell: &mut Cell, entity: EntityId) {
     let step_us = cell.config.step_us.max(1);
-    let Some(real) = cell.reals.get_mut(entity).filter(|real| real.is_active()) else { return };
+    let Some(real) = cell.reals.get_mut(entity).filter(|real| real.is_stepped()) else { return };
     let wait = |due: u64| due.saturating_sub(real.state.time.0).div_ceil(step_us);
     let due = real.state.timers.next_deadline().map(|due| real.mark.saturating_add(wait(due.0)));
     real.timer_due = due;

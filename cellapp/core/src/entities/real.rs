@@ -92,8 +92,9 @@ pub struct Real {
     pub reported: Tick,
     /// The first tick that this epoch simulated; none until its first step, which is due at once.
     pub first_tick: Option<Tick>,
-    /// The first tick that may be simulated under this epoch.
-    pub not_before: Tick,
+    /// The first tick that may be simulated under this epoch, while that is still to come: owners
+    /// before simulated the ticks up to it.
+    pub held_until: Option<Tick>,
     /// What the behaviour is told at its birth, until it was told.
     pub birth: Option<Bytes>,
     /// Whether the base asked for the whole state.
@@ -144,7 +145,7 @@ impl Real {
             report_due: None,
             reported: Tick(0),
             first_tick: None,
-            not_before: Tick(0),
+            held_until: None,
             birth: None,
             snapshot_wanted: false,
             unacked: VecDeque::new(),
@@ -166,6 +167,7 @@ impl Real {
     #[must_use]
     pub fn time(&self, steps: u64, step_us: u64) -> EntityTime {
         match self.phase {
+            Phase::Active if self.held_until.is_some() => self.state.time,
             Phase::Active => {
                 let ticks = steps.saturating_sub(self.mark);
                 self.state.time.after_us(ticks.saturating_mul(step_us))
@@ -180,10 +182,16 @@ impl Real {
         self.mark = steps;
     }
 
-    /// Whether it is simulated while its base's window is open.
+    /// Whether this process is to simulate it.
     #[must_use]
     pub const fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Active)
+    }
+
+    /// Whether it is simulated in every tick in which its base's window is open.
+    #[must_use]
+    pub const fn is_stepped(&self) -> bool {
+        self.is_active() && self.held_until.is_none()
     }
 
     /// What is known of its handoff, if one is under way.

@@ -10,7 +10,9 @@ use crate::entities::Real;
 use crate::io::CellBug;
 use marchland_common::journal::{EndWhy, Event, Refused};
 use marchland_common::msg::{CellToBase, Grant, GrantWhy, Offload};
-use marchland_common::order::{CommandDedup, EntityId, Epoch, Node, NodeKind, SESSIONS_MAX, Seq};
+use marchland_common::order::{
+    CommandDedup, EntityId, Epoch, Node, NodeKind, SESSIONS_MAX, Seq, Tick,
+};
 use marchland_common::world::{EntityState, KindDef, Outbox};
 
 /// Parks an offload of another cellapp.
@@ -107,9 +109,9 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Of
     real.reported = cell.tick;
     // A process that is catching up may be behind the owner before: it holds the entity still until
     // it comes to a tick that nobody ran.
-    real.not_before = grant.last_tick.map_or(cell.tick, |t| t.next().max(cell.tick));
-    let held = real.not_before.0 - cell.tick.0;
-    real.mark = cell.bases.steps_of(entity).saturating_add(held);
+    real.held_until = grant.last_tick.map(after).filter(|first| *first > cell.tick);
+    cell.held.extend(real.held_until.map(|first| (first, entity)));
+    real.mark = cell.bases.steps_of(entity);
     // The newest are last; an entity has no more.
     let surplus = grant.sessions.len().saturating_sub(SESSIONS_MAX);
     let sessions = &grant.sessions[surplus..];
@@ -123,6 +125,24 @@ fn activate(cell: &mut Cell, from: Node, grant: Grant, offload: Option<(Node, Of
     cell.event(event);
     let arrival = Arrival { why, offload: offload.as_ref(), sessions };
     around::begin(cell, entity, &arrival);
+}
+
+const fn after(tick: Tick) -> Tick {
+    Tick(tick.0.saturating_add(1))
+}
+
+/// Lets the reals run whose first tick this is.
+pub fn let_run(cell: &mut Cell) {
+    while let Some((first, entity)) = cell.held.first().copied()
+        && first <= cell.tick
+    {
+        cell.held.pop_first();
+        let steps = cell.bases.steps_of(entity);
+        if let Some(real) = cell.reals.get_mut(entity).filter(|r| r.held_until == Some(first)) {
+            (real.held_until, real.mark) = (None, steps);
+            crate::effects::timers::list(cell, entity);
+        }
+    }
 }
 
 /// The fault of activating without the base.

@@ -176,6 +176,9 @@ pub fn end(cell: &mut Cell, entity: EntityId) {
     crate::effects::timers::unlist(cell, entity);
     cell.borders.forget(entity);
     let Some(real) = cell.reals.remove(entity) else { return };
+    if let Some(first) = real.held_until {
+        cell.held.remove(&(first, entity));
+    }
     let base = cell.bases.keeper(entity.slot());
     let inputs = real.queue.len() + usize::from(real.input.is_some());
     cell.refusals.add_many(Refused::NotHere, base, Some(entity), inputs as u32);

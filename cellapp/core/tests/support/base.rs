@@ -93,6 +93,17 @@ impl FakeBase {
         self.out.clear();
     }
 
+    /// The grant that is about to leave says how far an owner before came.
+    pub fn say_last_tick(&mut self, id: EntityId, last: Tick) {
+        for what in self.out.values_mut().flatten() {
+            if let BaseToCell::Grant(grant) = what
+                && grant.entity == id
+            {
+                grant.last_tick = Some(last);
+            }
+        }
+    }
+
     /// Creates the n-th entity and grants it to a cell.
     pub fn create(&mut self, n: u64, to: u16, place: Place) -> EntityId {
         self.create_as(n, to, place, super::world::THING, &[])

@@ -121,7 +121,7 @@ impl Behaviour for Thing {
         let speed = me.int(SPEED) as i32;
         if speed != 0 {
             let place = me.place();
-            me.move_to(Pos::new(place.pos.x + speed, place.pos.y), 0);
+            me.move_to(Pos::new(place.pos.x.saturating_add(speed), place.pos.y), 0);
         }
         let mut near = 0;
         sight.each_within(me.place().pos, 10_000, |_| near += 1);
