@@ -234,7 +234,9 @@ impl SessionTask {
             return Ok(None);
         }
         self.answered = self.open.keys().next().map_or(self.last_n, |first| first - 1);
-        if self.answered >= self.told_gateway + ACKNOWLEDGE_EVERY {
+        // A command behind one that the base refused by itself waits for this word.
+        let due = self.answered > self.told_gateway && !self.open.is_empty();
+        if due || self.answered >= self.told_gateway + ACKNOWLEDGE_EVERY {
             self.told_gateway = self.answered;
             let n = self.answered;
             put(stream, up::What::Acknowledge(wire::Acknowledge { n })).await?;
