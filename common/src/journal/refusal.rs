@@ -4,9 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Why something had no effect.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Refused {
     /// The sender's epoch is lower than the entity's.
     StaleEpoch,

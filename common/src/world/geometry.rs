@@ -98,10 +98,7 @@ impl Rect {
     /// The nearest point inside.
     #[must_use]
     pub fn clamp(&self, p: Pos) -> Pos {
-        Pos {
-            x: p.x.clamp(self.min.x, self.max.x - 1),
-            y: p.y.clamp(self.min.y, self.max.y - 1),
-        }
+        Pos { x: p.x.clamp(self.min.x, self.max.x - 1), y: p.y.clamp(self.min.y, self.max.y - 1) }
     }
 
     /// Squared distance from the point to the rectangle; 0 inside.
