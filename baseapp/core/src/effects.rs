@@ -7,7 +7,7 @@ use marchland_common::journal::ValueFlow;
 use marchland_common::msg::StepBody;
 use marchland_common::order::{EntityId, SessionId};
 use marchland_common::world::{
-    Address, Change, CommandOutcome, EntityState, KindDef, Lasting, MessageOutcome, Scope, Value,
+    Change, CommandOutcome, EntityState, KindDef, Lasting, MessageOutcome, Scope, Value,
 };
 
 /// The effects of a step that leads from one state to another.
@@ -137,11 +137,9 @@ fn own_changes(
 impl BaseCore {
     /// What a step does to the conserved number; none when it has nothing to do with it.
     ///
-    /// What a message carried is known here from its delivery, and how an own one ended from its
-    /// answer. Both are volatile: after a restart of this base a step may take in what only the
-    /// life before it knew. A whole state, which stands for lost steps, does not say what was
-    /// minted in them. One such unknown of a step is taken as what makes it balance; the audit
-    /// still compares messages with what their other side says.
+    /// What messages carried and how own ones ended is on the record before any owner acts on it.
+    /// A whole state, which stands for lost steps, does not say what was minted in them: there it
+    /// is what makes the step balance.
     pub(crate) fn flow(
         &self,
         step: &StepRecord,
@@ -154,23 +152,17 @@ impl BaseCore {
         }
         let before = &self.store.entities[&step.entity].state;
         let minted = minted(&step.body);
-        let received = self.received(step.entity, effects);
-        let returned = self.returned(step.entity, effects, before);
         let mut flow = ValueFlow {
             before: before.held_value(kind),
             after: after.held_value(kind),
             sent: sum(effects.sent.iter().map(|n| self.sent_value(step, after, *n))),
-            received: received.unwrap_or_default(),
-            returned: returned.unwrap_or_default(),
+            received: self.received(step.entity, effects),
+            returned: self.returned(step.entity, effects, before),
             minted: minted.unwrap_or_default(),
         };
-        let known = sum([flow.before, flow.received, flow.returned, flow.minted].into_iter());
-        let missing = flow.after.saturating_add(flow.sent).saturating_sub(known);
-        match (received, returned, minted) {
-            (None, _, _) => flow.received = missing,
-            (_, None, _) => flow.returned = missing,
-            (_, _, None) => flow.minted = missing,
-            (Some(_), Some(_), Some(_)) => {}
+        if minted.is_none() {
+            let known = sum([flow.before, flow.received, flow.returned].into_iter());
+            flow.minted = flow.after.saturating_add(flow.sent).saturating_sub(known);
         }
         let same = ValueFlow { before: flow.before, after: flow.before, ..ValueFlow::default() };
         (flow != same).then_some(flow)
@@ -190,33 +182,17 @@ impl BaseCore {
         }
     }
 
-    fn received(&self, entity: EntityId, effects: &StepEffects) -> Option<i64> {
+    fn received(&self, entity: EntityId, effects: &StepEffects) -> i64 {
+        let carried = &self.store.entities[&entity].carried;
         let kept = effects.received.iter().filter(|(_, _, outcome)| outcome.is_kept());
-        kept.map(|(source, n, _)| self.queues.get(&entity)?.value_of(*source, *n))
-            .try_fold(0i64, |all, value| Some(all.saturating_add(value?)))
+        sum(kept.filter_map(|(source, n, _)| carried.get(&(*source, *n)).copied()))
     }
 
-    fn returned(
-        &self,
-        entity: EntityId,
-        effects: &StepEffects,
-        before: &EntityState,
-    ) -> Option<i64> {
-        let mut closed = effects.answered.iter().map(|(out_seq, to)| {
-            let value = before.outbox.open.get(out_seq).map_or(0, |m| m.value);
-            let outcome = match to {
-                Address::Spawn { .. } => self.store.spawned.get(&(entity, *out_seq)),
-                Address::Entity(_) => {
-                    self.posts.get(&entity)?.answers.get(out_seq).map(|a| &a.outcome)
-                }
-            };
-            match outcome {
-                _ if value == 0 => Some(0),
-                Some(outcome) => Some(if outcome.is_kept() { 0 } else { value }),
-                None => None,
-            }
+    fn returned(&self, entity: EntityId, effects: &StepEffects, before: &EntityState) -> i64 {
+        let back = effects.answered.iter().filter(|(out_seq, to)| {
+            self.outcome_of(entity, *out_seq, to).is_some_and(|outcome| !outcome.is_kept())
         });
-        closed.try_fold(0i64, |all, value| Some(all.saturating_add(value?)))
+        sum(back.map(|(out_seq, _)| before.outbox.open.get(out_seq).map_or(0, |m| m.value)))
     }
 }
 

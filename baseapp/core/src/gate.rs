@@ -62,6 +62,20 @@ pub enum Held {
         /// The session.
         session: SessionId,
     },
+    /// A message that carries value may be shown to its receiver's owner.
+    Carried {
+        /// The receiver.
+        entity: EntityId,
+    },
+    /// A message that carries value has its outcome.
+    Outcome {
+        /// The sender.
+        entity: EntityId,
+        /// Its number of the message.
+        out_seq: u64,
+        /// The outcome.
+        outcome: MessageOutcome,
+    },
     /// A message that was to create an entity has its outcome.
     Spawned {
         /// The sender.

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use marchland_common::journal::OwnerWhy;
 use marchland_common::msg::{GrantWhy, HandoffRefusal, Origin, StepBody};
 use marchland_common::order::{EntityId, Epoch, Node, Seq, Tick};
-use marchland_common::world::{Change, EntityState, KindDef};
+use marchland_common::world::{Change, EntityState, KindDef, MessageOutcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,6 +56,10 @@ pub struct Lineage {
     pub state: EntityState,
     /// Which steps the open messages rest on, by number.
     pub origins: BTreeMap<u64, Origin>,
+    /// How open messages that carry value ended, by number.
+    pub outcomes: BTreeMap<u64, MessageOutcome>,
+    /// What messages that it has not taken carry, by source and number.
+    pub carried: BTreeMap<(EntityId, u64), i64>,
     /// The account that plays it.
     pub account: Option<String>,
     /// What the behaviour is told at birth, until an owner reported.
@@ -78,6 +82,8 @@ impl Lineage {
             digest: created.state.durable_digest(kind),
             state: created.state.clone(),
             origins: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            carried: BTreeMap::new(),
             account: created.account.clone(),
             argument: created.argument.clone(),
         }
@@ -114,6 +120,12 @@ impl Lineage {
         if touches_outbox(&step.body) {
             self.note_origins(step);
         }
+        if !self.carried.is_empty() {
+            let rows = self.state.inbox.rows();
+            self.carried.retain(|(source, out_seq), _| {
+                !rows.iter().any(|row| row.source == *source && row.high >= *out_seq)
+            });
+        }
     }
 
     /// Takes in a step that changed nothing durable, without a copy of the state.
@@ -140,6 +152,7 @@ impl Lineage {
     fn note_origins(&mut self, step: &StepRecord) {
         let open = &self.state.outbox.open;
         self.origins.retain(|out_seq, _| open.contains_key(out_seq));
+        self.outcomes.retain(|out_seq, _| open.contains_key(out_seq));
         for (out_seq, message) in open {
             self.origins.entry(*out_seq).or_insert(Origin {
                 authority: step.owner,

@@ -4,7 +4,7 @@
 use crate::core::BaseCore;
 use crate::io::{BaseStats, EntityBrief};
 use crate::log::{LogRecord, Part};
-use crate::messages::Post;
+use crate::messages::{OpenAnswer, Post};
 use marchland_common::digest::digest_of;
 use marchland_common::order::{EntityId, Lsn, SpaceId};
 use marchland_common::world::{Kinds, Lasting};
@@ -115,7 +115,11 @@ impl BaseCore {
             }
             let outbox = &lineage.state.outbox;
             if !outbox.open.is_empty() {
-                let post = Post { released: outbox.last, ..Post::default() };
+                let known = lineage.outcomes.iter().map(|(out_seq, outcome)| {
+                    (*out_seq, OpenAnswer { outcome: outcome.clone(), sent: None })
+                });
+                let answers = known.collect();
+                let post = Post { released: outbox.last, answers, ..Post::default() };
                 self.posts.insert(*entity, post);
             }
             if !outbox.open.is_empty() || !lineage.state.inbox.rows().is_empty() {

@@ -61,8 +61,8 @@ pub struct Peer {
     pub dead: bool,
     /// Whether its link began anew, so that what was said may be lost.
     pub ask: bool,
-    /// Whether it was asked what it holds in this life.
-    pub asked: bool,
+    /// When it was asked last what it holds.
+    pub asked: Option<u64>,
     /// Whether it gets a bundle in this moment even if there is nothing to say.
     #[serde(skip)]
     pub due: bool,

@@ -7,7 +7,7 @@
 
 use crate::core::BaseCore;
 use marchland_common::msg::{BaseToCell, Command, InboxMessage, Msg};
-use marchland_common::order::{EntityId, INBOX_SOURCES_MAX, Node, SessionId};
+use marchland_common::order::{EntityId, INBOX_SOURCES_MAX, Lsn, Node, SessionId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,6 +33,8 @@ pub struct OpenCommand {
 pub struct OpenMessage {
     /// The message.
     pub msg: InboxMessage,
+    /// The record that must be durable before an owner sees it.
+    pub needs: Lsn,
     /// When it was sent to the present owner.
     pub sent: Option<u64>,
 }
@@ -61,13 +63,6 @@ impl Queue {
         self.len() == 0 && self.destroy.is_none()
     }
 
-    /// What a waiting message carries.
-    #[must_use]
-    pub fn value_of(&self, source: EntityId, out_seq: u64) -> Option<i64> {
-        let mut waiting = self.inbox.iter().map(|open| &open.msg);
-        waiting.find(|m| m.source == source && m.out_seq == out_seq).map(|m| m.value)
-    }
-
     /// The newest waiting message of a source.
     #[must_use]
     pub fn newest_of(&self, source: EntityId) -> Option<u64> {
@@ -90,7 +85,7 @@ impl BaseCore {
         let lineage = self.store.entities.get(&entity)?;
         self.now.get(&entity)?.granted?;
         let ended = lineage.state.destroyed || self.map.is_dead(lineage.owner);
-        (!ended).then_some(lineage.owner)
+        (!ended && !self.is_elsewhere(entity)).then_some(lineage.owner)
     }
 
     /// Forgets what was sent: the present owner is another one, or may have dropped it.
@@ -166,7 +161,12 @@ impl BaseCore {
             sources.extend(queue.inbox.iter().filter(|m| m.sent.is_some()).map(|m| m.msg.source));
         }
         let mut out = Vec::new();
+        let mut held_back: BTreeSet<EntityId> = BTreeSet::new();
         for open in queue.inbox.iter_mut().filter(|open| open.sent.is_none()) {
+            if !self.gate.is_durable(open.needs) || held_back.contains(&open.msg.source) {
+                held_back.insert(open.msg.source);
+                continue;
+            }
             // The owner's table is full of other sources: this one waits until one is settled.
             if may_fill {
                 let known = sources.contains(&open.msg.source);

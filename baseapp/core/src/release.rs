@@ -59,6 +59,10 @@ impl BaseCore {
             Held::SessionEnd { entity, session } => {
                 self.event(Event::SessionClosed { entity, session });
             }
+            Held::Carried { entity } => self.push(entity),
+            Held::Outcome { entity, out_seq, outcome } => {
+                self.answer_is_known(entity, out_seq, outcome);
+            }
             Held::Spawned { source, out_seq } => self.spawn_is_durable(source, out_seq),
             Held::Closed { source, out_seq, to } => {
                 self.messages_are_closed(source, vec![(out_seq, to)]);
@@ -192,11 +196,11 @@ impl BaseCore {
                 continue;
             }
             let peer = self.peers.at(node);
-            let is_new = self.asks_all && !peer.asked;
-            peer.asked = true;
+            let is_new = self.asks_all && peer.asked.is_none();
             if !std::mem::take(&mut peer.ask) && !is_new {
                 continue;
             }
+            peer.asked = Some(self.ran);
             match node.name.kind {
                 NodeKind::Cell => {
                     self.peers.at(node).out.push(Msg::BaseToCell(BaseToCell::Resync));

@@ -69,6 +69,27 @@ pub enum LogRecord {
         /// What the client had acknowledged by then; answers up to there need not be kept.
         acknowledged: u64,
     },
+    /// A message that carries value waits for its receiver. Written before any owner sees it, so
+    /// that what a step takes is known whichever life of this base accepts it.
+    Carried {
+        /// The receiver.
+        entity: EntityId,
+        /// The sender.
+        source: EntityId,
+        /// The sender's number of it.
+        out_seq: u64,
+        /// What it carries.
+        value: i64,
+    },
+    /// A message that carries value got its outcome. Written before the sender's owner sees it.
+    Outcome {
+        /// The sender.
+        entity: EntityId,
+        /// Its number of the message.
+        out_seq: u64,
+        /// The outcome.
+        outcome: MessageOutcome,
+    },
     /// A message that was to create an entity got its outcome. With `Spawned`, the `Created`
     /// record before it says so; this record is written for the others.
     SpawnRefused {

@@ -126,6 +126,12 @@ impl Store {
                 known.acknowledge(*acknowledged);
                 known.answers.insert(*n, outcome.clone());
             }
+            LogRecord::Carried { entity, source, out_seq, value } => {
+                self.entity(*entity)?.carried.insert((*source, *out_seq), *value);
+            }
+            LogRecord::Outcome { entity, out_seq, outcome } => {
+                self.entity(*entity)?.outcomes.insert(*out_seq, outcome.clone());
+            }
             LogRecord::SpawnRefused { source, out_seq, outcome } => {
                 self.spawned.insert((*source, *out_seq), outcome.clone());
             }
@@ -133,6 +139,7 @@ impl Store {
                 let lineage = self.entity(*entity)?;
                 lineage.state.outbox.open.remove(out_seq);
                 lineage.origins.remove(out_seq);
+                lineage.outcomes.remove(out_seq);
                 self.spawned.remove(&(*entity, *out_seq));
             }
             LogRecord::InboxSettled { entity, source, through } => {

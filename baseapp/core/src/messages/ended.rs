@@ -25,13 +25,7 @@ impl BaseCore {
         self.event(Event::Destroyed { entity, epoch, value, lsn });
         self.end_orders_of(entity, HandoffRefusal::NoSuchEntity);
         for message in open {
-            let outcome = match message.to {
-                Address::Spawn { .. } => self.store.spawned.get(&(entity, message.out_seq)),
-                Address::Entity(_) => {
-                    let answers = self.posts.get(&entity).map(|post| &post.answers);
-                    answers.and_then(|a| a.get(&message.out_seq)).map(|a| &a.outcome)
-                }
-            };
+            let outcome = self.outcome_of(entity, message.out_seq, &message.to);
             if let Some(outcome) = outcome.cloned() {
                 self.close_for_the_dead(entity, message.out_seq, &outcome);
             }

@@ -3,6 +3,7 @@
 
 use crate::core::BaseCore;
 use crate::gate::Held;
+use crate::log::LogRecord;
 use crate::queue::OpenMessage;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, BaseToCell, InboxMessage};
@@ -57,10 +58,25 @@ impl BaseCore {
         } else if queue.len() >= self.config.queue_max {
             self.refuse(Refused::QueueFull, from, entity);
         } else {
-            queue.inbox.push_back(OpenMessage { msg, sent: None });
-            self.push(entity);
+            self.take_in(msg);
         }
         self.tidy_queue(entity);
+    }
+
+    fn take_in(&mut self, msg: InboxMessage) {
+        let InboxMessage { entity, source, out_seq, value, .. } = msg;
+        let known = self
+            .store
+            .entities
+            .get(&entity)
+            .and_then(|lineage| lineage.carried.get(&(source, out_seq)).copied());
+        let needs = match (value, known) {
+            (0, _) | (_, Some(_)) => Lsn(0),
+            _ => self.write(&LogRecord::Carried { entity, source, out_seq, value }),
+        };
+        let queue = self.queues.entry(entity).or_default();
+        queue.inbox.push_back(OpenMessage { msg, needs, sent: None });
+        self.leave(needs, Held::Carried { entity });
     }
 
     /// Outcomes of a durable step go to the sources. What a later message of the same source

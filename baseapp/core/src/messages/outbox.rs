@@ -3,6 +3,7 @@
 use super::OpenAnswer;
 use crate::core::BaseCore;
 use crate::gate::Held;
+use crate::log::LogRecord;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, BaseToCell};
 use marchland_common::order::{EntityId, Lsn, Node};
@@ -85,12 +86,52 @@ impl BaseCore {
         if lineage.state.destroyed {
             return self.close_for_the_dead(source, out_seq, &outcome);
         }
-        let answers = &mut self.posts.entry(source).or_default().answers;
-        if answers.contains_key(&out_seq) {
+        let is_valuable = message.value != 0;
+        let address = message.to.clone();
+        if self.outcome_of(source, out_seq, &address).is_some() {
             return self.refuse(Refused::DuplicateAnswer, from, source);
         }
-        answers.insert(out_seq, OpenAnswer { outcome, sent: None });
-        self.push(source);
+        let lsn = match is_valuable {
+            true => {
+                let answer = outcome.clone();
+                let entity = source;
+                self.write(&LogRecord::Outcome { entity, out_seq, outcome: answer })
+            }
+            false => Lsn(0),
+        };
+        self.leave(lsn, Held::Outcome { entity: source, out_seq, outcome });
+    }
+
+    /// The answer to a message may be shown to its sender's owner.
+    pub(crate) fn answer_is_known(
+        &mut self,
+        source: EntityId,
+        out_seq: u64,
+        outcome: MessageOutcome,
+    ) {
+        let open = self.store.entities.get(&source).map(|lineage| &lineage.state.outbox.open);
+        if open.is_some_and(|open| open.contains_key(&out_seq)) {
+            let answers = &mut self.posts.entry(source).or_default().answers;
+            answers.entry(out_seq).or_insert(OpenAnswer { outcome, sent: None });
+            self.push(source);
+        }
+    }
+
+    /// How an open message ended, if that is known here.
+    pub(crate) fn outcome_of(
+        &self,
+        source: EntityId,
+        out_seq: u64,
+        to: &Address,
+    ) -> Option<&MessageOutcome> {
+        match to {
+            Address::Spawn { .. } => self.store.spawned.get(&(source, out_seq)),
+            Address::Entity(_) => {
+                let on_record = self.store.entities.get(&source)?.outcomes.get(&out_seq);
+                let known = self.posts.get(&source).and_then(|post| post.answers.get(&out_seq));
+                on_record.or(known.map(|answer| &answer.outcome))
+            }
+        }
     }
 
     /// The receiver's base still asks: it missed that the message is closed.
@@ -107,8 +148,13 @@ impl BaseCore {
     /// The answers that the owner was not sent yet.
     pub(crate) fn answers_to_send(&mut self, entity: EntityId) -> Vec<BaseToCell> {
         let Some(post) = self.posts.get_mut(&entity) else { return Vec::new() };
+        let Some(lineage) = self.store.entities.get(&entity) else { return Vec::new() };
+        let open = &lineage.state.outbox.open;
         let mut out = Vec::new();
-        for (out_seq, answer) in post.answers.iter_mut().filter(|(_, a)| a.sent.is_none()) {
+        for (out_seq, answer) in &mut post.answers {
+            if answer.sent.is_some() || !open.contains_key(out_seq) {
+                continue;
+            }
             answer.sent = Some(self.ran);
             let (out_seq, outcome) = (*out_seq, answer.outcome.clone());
             out.push(BaseToCell::Answer { entity, out_seq, outcome });

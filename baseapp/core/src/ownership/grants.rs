@@ -38,7 +38,7 @@ impl BaseCore {
     fn send_grant(&mut self, entity: EntityId) {
         let Some(lineage) = self.store.entities.get(&entity) else { return };
         let (to, why) = (lineage.owner, lineage.why);
-        if self.map.is_dead(to) {
+        if self.map.is_dead(to) || self.is_elsewhere(entity) {
             return;
         }
         let grant = Grant {

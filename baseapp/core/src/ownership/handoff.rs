@@ -32,7 +32,7 @@ impl BaseCore {
         }
         if (lineage.seq, lineage.digest) != (prepare.seq, prepare.digest) {
             self.refuse(Refused::StepGap, from, entity);
-            return self.need_snapshot(entity);
+            return self.miss_steps(entity);
         }
         match self.check_request(lineage, prepare) {
             Ok(()) => self.commit(source, prepare),

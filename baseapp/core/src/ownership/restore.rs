@@ -93,7 +93,7 @@ impl BaseCore {
     /// else some life with a cell of its space. Only who was heard lately; one that takes new
     /// entities before one that does not; the present owner only if there is nobody else.
     fn heir(&self, entity: EntityId) -> Option<Node> {
-        let lineage = self.store.entities.get(&entity)?;
+        let lineage = self.store.entities.get(&entity).filter(|_| !self.is_elsewhere(entity))?;
         let place = lineage.state.place;
         let present = lineage.owner;
         let is_fit = |node: Node| {

@@ -52,7 +52,7 @@ impl BaseCore {
             }
             Standing::Gap => {
                 self.refuse(Refused::StepGap, from, entity);
-                self.need_snapshot(entity);
+                self.miss_steps(entity);
             }
             Standing::Fallback => self.refuse(Refused::StaleEpoch, from, entity),
             Standing::Ended => {
@@ -193,6 +193,21 @@ impl BaseCore {
         }
     }
 
+    /// Steps are missing before something that came. If the link to the owner began anew just
+    /// now, the owner is about to say them again one by one, which tells more than a whole state.
+    pub(crate) fn miss_steps(&mut self, entity: EntityId) {
+        let owner = self.store.entities.get(&entity).map(|lineage| lineage.owner);
+        let link = owner.and_then(|owner| self.peers.get(owner));
+        let is_told_again = link
+            .is_some_and(|peer| peer.ask || peer.asked.is_some_and(|at| self.ran < at + ASK_AGAIN));
+        if !is_told_again {
+            return self.need_snapshot(entity);
+        }
+        let ran = self.ran;
+        self.now.entry(entity).or_default().asked.get_or_insert(ran);
+        self.schedule(entity);
+    }
+
     /// Asks the owner for its whole state.
     pub(crate) fn need_snapshot(&mut self, entity: EntityId) {
         let Some(lineage) = self.store.entities.get(&entity) else { return };
@@ -241,6 +256,7 @@ impl BaseCore {
                 lineage.seq < seq || lineage.seq == seq && lineage.digest != digest
             });
             if is_behind {
+                self.now.entry(entity).or_default().asked = None;
                 self.need_snapshot(entity);
             }
         }

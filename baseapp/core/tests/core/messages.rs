@@ -53,7 +53,7 @@ fn a_message_leaves_only_when_it_is_durable_and_so_does_its_answer() {
     (0..4).for_each(|_| cluster.flush());
     assert_eq!(deliveries(&cluster, mark), 0);
     cluster.sync();
-    cluster.flush();
+    cluster.tick();
     run_inbox(cluster.owner(2), b, taken);
     let mark = cluster.mark();
     (0..4).for_each(|_| cluster.flush());
