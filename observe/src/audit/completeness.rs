@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct Sight {
     whole: FxHashMap<Node, bool>,
+    /// The same, by process.
+    whole_procs: Vec<bool>,
     /// Lives that took part without a journal; true if somebody heard them.
     absent: BTreeMap<Node, bool>,
     servers_are_whole: bool,
@@ -35,10 +37,11 @@ impl Sight {
             parts.all(Process::is_whole)
         };
         let nodes = journals.processes().iter().map(Process::node);
-        let whole = nodes.map(|node| (node, sees(node))).collect();
+        let whole_procs: Vec<bool> = nodes.clone().map(sees).collect();
+        let whole = nodes.zip(whole_procs.iter().copied()).collect();
         let mut servers = journals.processes().iter().filter(|p| is_server(&p.node()));
         let servers_are_whole = servers.all(Process::is_whole);
-        Self { whole, absent: BTreeMap::new(), servers_are_whole }
+        Self { whole, whole_procs, absent: BTreeMap::new(), servers_are_whole }
     }
 
     /// Notes whom a record speaks with.
@@ -55,6 +58,11 @@ impl Sight {
     /// Whether everything that this life did is known, and what it goes on from.
     pub fn sees(&self, node: Node) -> bool {
         self.whole.get(&node).copied().unwrap_or(false)
+    }
+
+    /// The same, by process.
+    pub fn sees_proc(&self, proc: u32) -> bool {
+        self.whole_procs.get(proc as usize).copied().unwrap_or(false)
     }
 
     /// Whether everything that all cellapps and baseapps did is known.

@@ -47,6 +47,11 @@ impl Cx<'_> {
         self.sight.sees(node)
     }
 
+    /// The same of the life that an event is of, for rules that ask often.
+    pub fn sees_here(&self, here: &Here<'_>) -> bool {
+        self.sight.sees_proc(here.at.proc)
+    }
+
     /// Whether everything that all lives of a kind did is known. Final at the end of the pass.
     pub fn sees_all(&self, kind: NodeKind) -> bool {
         self.sight.sees_all(kind) && (kind != NodeKind::Base || self.state.unknown_logs.is_empty())

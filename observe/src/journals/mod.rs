@@ -6,6 +6,8 @@
 
 mod load;
 mod segment;
+#[cfg(test)]
+mod tests;
 
 pub use load::{LoadError, load};
 

@@ -2,6 +2,8 @@
 
 mod columns;
 mod lines;
+#[cfg(test)]
+mod tests;
 
 pub use columns::columns;
 pub use lines::{Line, Lines, OrderFilter, order};

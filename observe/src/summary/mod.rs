@@ -2,6 +2,8 @@
 
 mod figures;
 mod intervals;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use figures::Figures;
 

@@ -17,6 +17,7 @@ pub enum ToCell {
     Answer { entity: EntityId, out_seq: u64, kept: bool },
     Release { entity: EntityId, epoch: Epoch },
     Abort { entity: EntityId, epoch: Epoch, reason: HandoffRefusal },
+    Fenced { entity: EntityId, epoch: Epoch },
     Session { entity: EntityId, session: SessionId },
 }
 
@@ -104,15 +105,14 @@ impl Cluster {
                     self.activate(cell, entity, *real, (why, base), events);
                 }
                 ToCell::Release { entity, epoch } => {
-                    let reals = &mut self.cells[cell].reals;
-                    if let Some(here) = reals.get(&entity).filter(|h| h.real.epoch == epoch) {
-                        let (seq, why) = (here.real.seq, EndWhy::Released);
-                        events.push(Event::Deactivated { entity, epoch, seq, why });
-                        reals.remove(&entity);
-                    }
+                    self.drop_real(cell, (entity, epoch), EndWhy::Released, events);
+                }
+                ToCell::Fenced { entity, epoch } => {
+                    self.drop_real(cell, (entity, epoch), EndWhy::Fenced, events);
                 }
                 ToCell::Abort { entity, epoch, reason } => {
-                    if let Some(here) = self.cells[cell].reals.get_mut(&entity) {
+                    let here = self.cells[cell].reals.get_mut(&entity);
+                    if let Some(here) = here.filter(|here| here.real.epoch == epoch) {
                         here.frozen = false;
                         let seq = here.real.seq;
                         events.push(Event::Unfrozen { entity, epoch, seq, reason });
@@ -131,6 +131,21 @@ impl Cluster {
         }
     }
 
+    fn drop_real(
+        &mut self,
+        cell: usize,
+        (entity, epoch): (EntityId, Epoch),
+        why: EndWhy,
+        events: &mut Vec<Event>,
+    ) {
+        let reals = &mut self.cells[cell].reals;
+        if let Some(here) = reals.get(&entity).filter(|here| here.real.epoch == epoch) {
+            let seq = here.real.seq;
+            events.push(Event::Deactivated { entity, epoch, seq, why });
+            reals.remove(&entity);
+        }
+    }
+
     fn activate(
         &mut self,
         cell: usize,
@@ -145,7 +160,15 @@ impl Cluster {
             return;
         }
         *seen = epoch;
+        if let Some(old) = self.cells[cell].reals.get(&entity).map(|here| here.real.epoch) {
+            self.drop_real(cell, (entity, old), EndWhy::Replaced, events);
+        }
         events.push(Event::Activated { entity, epoch, seq, digest, base, why });
+        let mut real = real;
+        if let Some(session) = real.session.filter(|_| why == GrantWhy::Restore) {
+            real.seen.clear();
+            events.push(Event::ViewRestarted { witness: entity, session });
+        }
         let here = Here { real, frozen: false, first: true, leaves: None, work: Vec::new() };
         self.cells[cell].reals.insert(entity, here);
     }
@@ -154,7 +177,7 @@ impl Cluster {
         let model = &mut self.cells[cell];
         for ghost in std::mem::take(&mut model.ghosts) {
             let GhostState { entity, owner, epoch, seq, digest } = ghost;
-            let own = model.reals.get(&entity).map_or(Epoch::NONE, |here| here.real.epoch);
+            let own = model.seen.get(&entity).copied().unwrap_or(Epoch::NONE);
             let last = model.shown.get(&entity).copied().unwrap_or_default();
             if epoch > own && (epoch, seq) >= last {
                 model.shown.insert(entity, (epoch, seq));
@@ -236,7 +259,10 @@ impl Cluster {
                 real.seen.clear();
                 events.push(Event::ViewRestarted { witness: entity, session });
             }
-            ToCell::Grant { .. } | ToCell::Release { .. } | ToCell::Abort { .. } => {}
+            ToCell::Grant { .. }
+            | ToCell::Release { .. }
+            | ToCell::Fenced { .. }
+            | ToCell::Abort { .. } => {}
         }
     }
 

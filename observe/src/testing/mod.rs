@@ -41,11 +41,21 @@ pub struct Plan {
     pub restart_at: Option<u64>,
     /// A cell misses some ticks.
     pub drops: bool,
+    /// Owners are replaced by false verdicts, and go on until they are told.
+    pub verdicts: bool,
 }
 
 impl Plan {
     pub const fn new(seed: u64) -> Self {
-        Self { seed, entities: 12, busy_until: 80, ticks: 200, restart_at: None, drops: true }
+        Self {
+            seed,
+            entities: 12,
+            busy_until: 80,
+            ticks: 200,
+            restart_at: None,
+            drops: true,
+            verdicts: true,
+        }
     }
 }
 

@@ -43,7 +43,7 @@ impl ConfirmedIsDurable {
         basis: Option<Basis>,
         out: &mut Findings,
     ) {
-        if !cx.sees(here.node) || cx.state.unknown_logs.contains(&here.node.name) {
+        if !cx.sees_here(here) || cx.state.unknown_logs.contains(&here.node.name) {
             return;
         }
         let Some(basis) = basis else {

@@ -25,7 +25,7 @@ impl Watch for EpochsGrow {
 
     fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         match *here.event {
-            Event::OwnerChanged { entity, epoch, .. } if cx.sees(here.node) => {
+            Event::OwnerChanged { entity, epoch, .. } if cx.sees_here(here) => {
                 let line = cx.state.lines.get(&entity);
                 let last = line.and_then(|line| line.owners.last());
                 let born = line.and_then(|line| line.born).map(|born| born.at);

@@ -35,7 +35,7 @@ impl Fence {
 
     fn accepted(here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Accepted { entity, epoch, owner, .. } = *here.event else { return };
-        let Some(line) = cx.state.lines.get(&entity).filter(|_| cx.sees(here.node)) else { return };
+        let Some(line) = cx.state.lines.get(&entity).filter(|_| cx.sees_here(here)) else { return };
         let holds = line.epoch();
         let last = line.owners.last();
         let witness = last.map(|last| last.at).or(line.born.map(|born| born.at));
@@ -82,6 +82,9 @@ impl Fence {
 
     fn stepped(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Stepped { entity, epoch, .. } = *here.event else { return };
+        if self.told.is_empty() {
+            return;
+        }
         let Some(told) = self.told.get_mut(&(here.node, entity, epoch)) else { return };
         if !cx.before(told.at, here.at) {
             return;

@@ -28,7 +28,7 @@ impl HandedOverInTime {
     fn ends(&mut self, here: &Here<'_>, entity: EntityId, cx: &Cx<'_>, out: &mut Findings) {
         let proc = here.at.proc;
         let Some(stray) = self.strays.remove(&(proc, entity)) else { return };
-        if !cx.sees(here.node) {
+        if !cx.sees_here(here) {
             return;
         }
         let ticks = ran_since(cx, proc, &stray);

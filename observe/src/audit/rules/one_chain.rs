@@ -33,7 +33,7 @@ impl OneChain {
         else {
             return;
         };
-        if !cx.sees(here.node) {
+        if !cx.sees_here(here) {
             return;
         }
         let line = cx.state.lines.get(&entity);
@@ -71,7 +71,7 @@ impl OneChain {
         let Event::OwnerChanged { entity, seq, .. } = *here.event else { return };
         let Some(line) = cx.state.lines.get(&entity) else { return };
         let Some(last) = line.steps.last() else { return };
-        let follows = last.seq == seq || !cx.sees(here.node);
+        let follows = last.seq == seq || !cx.sees_here(here);
         out.check(follows, entity, &[Some(last.at), Some(here.at)], || {
             format!("ownership changed at step {seq}; the lineage stands at step {}", last.seq)
         });
@@ -100,7 +100,7 @@ impl OneChain {
         if last_epoch != epoch {
             return;
         }
-        let follows = seq.0 == last.0 + 1 && prev_digest == last_digest || !cx.sees(here.node);
+        let follows = seq.0 == last.0 + 1 && prev_digest == last_digest || !cx.sees_here(here);
         out.check(follows, entity, &[Some(at), Some(here.at)], || {
             format!("{} made step {seq} that does not follow its step {last}", here.node)
         });

@@ -59,7 +59,7 @@ impl SingleOwner {
             | Event::TimerFired { entity, epoch, .. } => (entity, epoch),
             _ => return,
         };
-        if !cx.sees(here.node) {
+        if !cx.sees_here(here) {
             return;
         }
         let real = cx.state.reals.get(&(here.at.proc, entity));

@@ -47,7 +47,7 @@ impl Terminal {
         out.check(before.is_none(), entity, &[before, Some(here.at)], || {
             format!("command s{session}/{n} was answered to its client twice")
         });
-        if !self.sent.contains_key(&(session, n)) && cx.sees(here.node) {
+        if !self.sent.contains_key(&(session, n)) && cx.sees_here(here) {
             out.accuse(entity, &[Some(here.at)], || {
                 format!("a client got an answer to s{session}/{n}, which it had not sent")
             });

@@ -1,6 +1,8 @@
 //! What an audit of a run of half a minute costs. Nothing is asserted about time; run it by hand:
 //! `cargo test -p marchland-observe the_cost -- --ignored --nocapture`.
 
+#![allow(clippy::print_stdout)]
+
 use super::*;
 use crate::load;
 

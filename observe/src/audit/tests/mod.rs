@@ -8,6 +8,7 @@ mod cost;
 
 use super::*;
 use crate::testing::{CORRUPTIONS, Corruption, History, Plan, history};
+use marchland_common::journal::{Event, Record};
 use marchland_common::rng::Rng;
 use proptest::prelude::*;
 
@@ -49,6 +50,27 @@ proptest! {
         let verdict = verdict(&history(Plan { restart_at: restart, ..Plan::new(seed) }));
         prop_assert!(verdict.violated().is_empty(), "{}", told(&verdict));
     }
+}
+
+/// A base that comes back without something that it had said to be durable.
+#[test]
+fn a_base_that_loses_what_was_durable_is_found() {
+    let plan = Plan { restart_at: Some(40), ..Plan::new(9) };
+    let mut history = history(plan);
+    for (_, records) in &mut history.journals {
+        for record in records {
+            let Record::Tick(tick) = record else { continue };
+            for event in &mut tick.events {
+                if let Event::Recovered { lsn } = event {
+                    lsn.0 -= 40;
+                }
+            }
+        }
+    }
+    let verdict = verdict(&history);
+    assert!(verdict.violated().contains(&"confirmed-is-durable"), "{}", told(&verdict));
+    let lost = verdict.violations.iter().any(|v| v.text.contains("gone after a restart"));
+    assert!(lost, "{}", told(&verdict));
 }
 
 /// Applies a fault to histories of rising seeds until one has a place for it.

@@ -1,4 +1,6 @@
-//! A base of the model.
+//! A base of the model: what it takes in.
+
+mod release;
 
 use super::cell::ToCell;
 use super::client::ToClient;
@@ -77,6 +79,7 @@ struct Row {
     real: Real,
     reported: bool,
     granted: bool,
+    why: GrantWhy,
     prev: Option<(usize, Epoch)>,
     ended: bool,
     inbox: Vec<(EntityId, u64, i64)>,
@@ -109,6 +112,8 @@ pub struct BaseModel {
     now: Durable,
     synced: Durable,
     held: Vec<Held>,
+    /// Who is told when that its epoch ended.
+    fences: Vec<(Tick, usize, EntityId, Epoch)>,
     recovered: bool,
 }
 
@@ -134,6 +139,9 @@ impl Cluster {
         for input in input {
             self.take(base, input, &mut events);
         }
+        if self.plan.verdicts && self.is_busy() && self.tick.0 > 8 && self.rng.chance(1, 30) {
+            self.judge_falsely(base, &mut events);
+        }
         self.writer.write(CELLS + base, self.tick, Moment::Flush, events);
     }
 
@@ -155,6 +163,7 @@ impl Cluster {
             real,
             reported: false,
             granted: false,
+            why: GrantWhy::Birth,
             prev: None,
             ended: false,
             inbox: Vec::new(),
@@ -266,6 +275,38 @@ impl Cluster {
         }
     }
 
+    /// Somebody's owner is declared dead, and is not.
+    fn judge_falsely(&mut self, base: usize, events: &mut Vec<Event>) {
+        let rows = &self.bases[base].now.rows;
+        let fit = rows.iter().filter(|(_, row)| row.reported && !row.ended && row.prev.is_none());
+        let fit: Vec<EntityId> = fit.map(|(entity, _)| *entity).collect();
+        if fit.is_empty() {
+            return;
+        }
+        let entity = fit[self.rng.below(fit.len() as u64) as usize];
+        let (lsn, turn, late) = (self.lsn(base), 1 + self.rng.below(2), self.rng.below(4));
+        let Some(row) = self.bases[base].now.rows.get_mut(&entity) else { return };
+        let (owner, ended, seq) = (row.owner, row.epoch, row.real.seq);
+        row.epoch = ended.next_grant();
+        row.real.epoch = row.epoch;
+        row.owner = (owner + turn as usize) % CELLS;
+        (row.reported, row.granted, row.pushed) = (false, false, false);
+        row.why = GrantWhy::Restore;
+        let (epoch, to) = (row.epoch, row.owner);
+        let due = Tick(self.tick.0 + late);
+        self.bases[base].fences.push((due, owner, entity, ended));
+        events.push(Event::OwnerChanged {
+            entity,
+            epoch,
+            seq,
+            from: Some(self.node(owner)),
+            to: self.node(to),
+            why: OwnerWhy::Verdict,
+            last_tick: Some(self.tick),
+            lsn,
+        });
+    }
+
     fn take_prepare(&mut self, base: usize, input: ToBase, events: &mut Vec<Event>) {
         let ToBase::Prepare { entity, epoch, owner, target, last_tick } = input else { return };
         let (from, to) = (self.node(owner), self.node(target));
@@ -286,6 +327,7 @@ impl Cluster {
         row.real.epoch = row.epoch;
         row.owner = target;
         (row.reported, row.granted, row.pushed) = (false, false, false);
+        row.why = GrantWhy::Handoff;
         row.prev = Some((owner, epoch));
         let (epoch, seq) = (row.epoch, row.real.seq);
         let lsn = self.lsn(base);
@@ -300,139 +342,5 @@ impl Cluster {
             last_tick: Some(last_tick),
             lsn,
         });
-    }
-
-    pub fn release_base(&mut self, base: usize) {
-        let mut events = vec![Event::Durable { lsn: Lsn(self.bases[base].now.lsn) }];
-        self.bases[base].unsynced.clear();
-        for held in std::mem::take(&mut self.bases[base].held) {
-            self.let_go(base, held, &mut events);
-        }
-        self.grant_and_push(base);
-        self.bases[base].synced = self.bases[base].now.clone();
-        self.writer.write(CELLS + base, self.tick, Moment::Release(1), events);
-    }
-
-    fn let_go(&mut self, base: usize, held: Held, events: &mut Vec<Event>) {
-        match held {
-            Held::Step(entity, epoch, seq, effects) => {
-                self.step_is_durable(base, entity, (epoch, seq), *effects, events);
-            }
-            Held::Cell(cell, what) => self.cells[cell].input.push(what),
-            Held::Spawned(source, out_seq) => {
-                if let Some(row) = self.bases[base].now.rows.get_mut(&source) {
-                    row.answers.insert(out_seq, true);
-                    row.pushed = false;
-                }
-            }
-            Held::Session(entity, session) => {
-                self.client.input.push(ToClient::Welcome { entity, session });
-                if let Some(row) = self.bases[base].now.rows.get(&entity) {
-                    let owner = row.owner;
-                    self.cells[owner].input.push(ToCell::Session { entity, session });
-                }
-            }
-        }
-    }
-
-    fn step_is_durable(
-        &mut self,
-        base: usize,
-        entity: EntityId,
-        (epoch, seq): (Epoch, Seq),
-        effects: StepEffects,
-        events: &mut Vec<Event>,
-    ) {
-        for (session, n, outcome) in effects.commands {
-            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
-                row.commands.retain(|open| *open != (session, n));
-            }
-            let told = outcome.clone();
-            events.push(Event::CommandConfirmed { entity, session, n, outcome: told, epoch, seq });
-            self.client.input.push(ToClient::Answer { entity, session, n, outcome });
-        }
-        for Sent { out_seq, to, value } in effects.sent {
-            events.push(Event::MessageReleased { source: entity, out_seq, to, value, seq });
-            if let Some(to) = to {
-                let deliver = ToBase::Deliver { to, source: entity, out_seq, value };
-                self.bases[base_of(to)].input.push(deliver);
-            }
-        }
-        for (source, out_seq, outcome) in effects.received {
-            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
-                row.inbox.retain(|(from, n, _)| (*from, *n) != (source, out_seq));
-            }
-            let kept = outcome.is_kept();
-            events.push(Event::MessageTaken { entity, source, out_seq, outcome });
-            let answer = ToBase::Delivered { source, out_seq, kept };
-            self.bases[base_of(source)].input.push(answer);
-        }
-        for out_seq in effects.answered {
-            if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
-                row.answers.remove(&out_seq);
-            }
-            events.push(Event::MessageClosed { source: entity, out_seq });
-        }
-        if effects.destroyed {
-            self.end_inbox(base, entity);
-        }
-        self.client.input.push(ToClient::Saw { entity, epoch, tick: self.tick, seq });
-    }
-
-    /// What waited for an entity that ended comes back.
-    fn end_inbox(&mut self, base: usize, entity: EntityId) {
-        let row = self.bases[base].now.rows.get_mut(&entity);
-        let waiting = row.map(|row| std::mem::take(&mut row.inbox)).unwrap_or_default();
-        for (source, out_seq, _) in waiting {
-            let answer = ToBase::Delivered { source, out_seq, kept: false };
-            self.bases[base_of(source)].input.push(answer);
-        }
-    }
-
-    fn grant_and_push(&mut self, base: usize) {
-        let node = self.node(CELLS + base);
-        let mut out = Vec::new();
-        for (entity, row) in &mut self.bases[base].now.rows {
-            let entity = *entity;
-            if !std::mem::replace(&mut row.granted, true) {
-                let first = row.epoch == Epoch::of_grant(1);
-                let why = if first { GrantWhy::Birth } else { GrantWhy::Handoff };
-                let real = Box::new(row.real.clone());
-                out.push((row.owner, ToCell::Grant { entity, real, why, base: node }));
-            }
-            if !row.reported || row.ended || std::mem::replace(&mut row.pushed, true) {
-                continue;
-            }
-            for (source, out_seq, value) in row.inbox.iter().copied() {
-                out.push((row.owner, ToCell::Inbox { entity, source, out_seq, value }));
-            }
-            for (out_seq, kept) in &row.answers {
-                let (out_seq, kept) = (*out_seq, *kept);
-                out.push((row.owner, ToCell::Answer { entity, out_seq, kept }));
-            }
-            for (session, n) in row.commands.iter().copied() {
-                out.push((row.owner, ToCell::Command { entity, session, n }));
-            }
-        }
-        for (cell, what) in out {
-            self.cells[cell].input.push(what);
-        }
-    }
-
-    /// The base is killed before its records are durable. Its next life reads back what is, and is
-    /// told again what it missed.
-    pub fn restart_base(&mut self, base: usize) {
-        let model = &mut self.bases[base];
-        model.now = model.synced.clone();
-        model.held.clear();
-        model.recovered = true;
-        let mut again = std::mem::take(&mut model.unsynced);
-        again.append(&mut model.input);
-        model.input = again;
-        for row in model.now.rows.values_mut() {
-            row.pushed = false;
-            row.granted = row.reported;
-        }
-        self.writer.restart(CELLS + base);
     }
 }
