@@ -95,10 +95,11 @@ impl Rect {
         p.x >= self.min.x && p.x < self.max.x && p.y >= self.min.y && p.y < self.max.y
     }
 
-    /// The nearest point inside.
+    /// The nearest point inside; the minimum for a rectangle without an inside.
     #[must_use]
     pub fn clamp(&self, p: Pos) -> Pos {
-        Pos { x: p.x.clamp(self.min.x, self.max.x - 1), y: p.y.clamp(self.min.y, self.max.y - 1) }
+        let into = |v: i32, min: i32, max: i32| v.min(max.saturating_sub(1)).max(min);
+        Pos { x: into(p.x, self.min.x, self.max.x), y: into(p.y, self.min.y, self.max.y) }
     }
 
     /// Squared distance from the point to the rectangle; 0 inside.

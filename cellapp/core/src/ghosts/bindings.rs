@@ -69,8 +69,8 @@ impl Owner {
         (0_u32..).zip(self.bindings.iter().copied())
     }
 
-    /// The number that an entity has here although its ghost does not follow this owner. Visits all:
-    /// only for what happens rarely.
+    /// The number that an entity has here although its ghost does not follow this owner. Visits
+    /// all: only for what happens rarely.
     pub(super) fn number_kept_for(&self, entity: EntityId) -> Option<u32> {
         let kept = |binding: &Binding| {
             !matches!(binding, Binding::Bound(_)) && binding.entity() == Some(entity)

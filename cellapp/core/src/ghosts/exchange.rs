@@ -1,5 +1,5 @@
-//! A small cluster of owners and hosts in one test: links that are slow but keep their order, a base
-//! that grants, and an observer that knows every state that was ever flushed.
+//! A small cluster of owners and hosts in one test: links that are slow but keep their order, a
+//! base that grants, and an observer that knows every state that was ever flushed.
 
 mod base;
 mod duties;

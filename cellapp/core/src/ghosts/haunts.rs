@@ -20,7 +20,7 @@ mod types;
 pub use types::{Beginning, GhostRange, Handed, NewReal};
 
 use super::{GhostOut, Reach};
-use crate::interest::{Advanced, Looks, Shown, ghosted_props, inside, pose_of};
+use crate::interest::{Advanced, COORDINATE_MAX, Looks, Shown, ghosted_props, inside, pose_of};
 use indexmap::IndexMap;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::CellToCell;
@@ -53,9 +53,12 @@ pub struct Haunts {
 }
 
 impl Haunts {
-    /// No real yet.
+    /// No real yet. Distances out of range become the nearest ones in it.
     #[must_use]
     pub fn new(me: Node, range: GhostRange) -> Self {
+        let within = |mm: i32| mm.clamp(0, COORDINATE_MAX);
+        let (distance, margin) = (within(range.distance), within(range.margin));
+        let range = GhostRange { distance, margin, ..range };
         Self {
             me,
             range,
@@ -157,7 +160,8 @@ impl Haunts {
     }
 
     /// Brings a real that changed up to date. `dirty` says which properties may have changed, by
-    /// bit. Call it in SyncBuild, at most once a tick for each real that is not frozen.
+    /// bit. Call it in SyncBuild, once for each real that changed: a second call in a tick costs a
+    /// whole ghost. A frozen real stays as it was handed over.
     pub fn touch(
         &mut self,
         entity: EntityId,
@@ -166,10 +170,9 @@ impl Haunts {
         (props, dirty): (&[Value], u32),
         looks: &mut Looks,
     ) {
-        let Some(haunt) = self.haunts.get_mut(&entity) else { return };
-        assert!(!haunt.is_frozen, "a frozen real does not change");
-        assert!(haunt.round != self.round, "a real is brought up to date once a tick");
-        haunt.round = self.round;
+        let haunt = self.haunts.get_mut(&entity).filter(|haunt| !haunt.is_frozen);
+        let Some(haunt) = haunt else { return };
+        let is_second = std::mem::replace(&mut haunt.round, self.round) == self.round;
         let told = dirty_props(kind, props, dirty);
         let change = looks.advance(entity, place.space, pose_of(place), told, false);
         (haunt.space, haunt.pos) = (place.space, inside(place.pos));
@@ -177,22 +180,19 @@ impl Haunts {
         if change.jumped || moved_sq >= haunt.slack * haunt.slack {
             self.unsettled.insert(entity);
         }
-        if change.fields != 0 {
-            self.note_due(entity, change);
+        if change.fields == 0 {
+            return;
         }
-    }
-
-    fn note_due(&mut self, entity: EntityId, change: Advanced) {
-        let haunt = &mut self.haunts[&entity];
         let mut told = false;
         for host in &mut haunt.hosts {
-            if change.jumped {
+            let link = self.links.entry(host.node).or_default();
+            if change.jumped || is_second {
+                link.due.retain(|due| due.entity != entity);
                 host.whole_due = true;
                 self.wholes.insert(entity);
             } else if !host.whole_due {
-                let due =
-                    Due { index: host.index, entity, pose: change.pose, fields: change.fields };
-                self.links.entry(host.node).or_default().due.push(due);
+                let (index, Advanced { pose, fields, .. }) = (host.index, change);
+                link.due.push(Due { index, entity, pose, fields });
                 told = true;
             }
         }

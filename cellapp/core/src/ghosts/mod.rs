@@ -27,8 +27,8 @@
 //! [`Haunts::flush`], the witnesses, and then for each real whose handoff begins
 //! [`Haunts::freeze`] and [`Mirrors::from_real`].
 //!
-//! Flush: [`GhostOut::mail`] goes into the bundles in its order, in front of signals, so that nobody
-//! hears of an entity before it is shown.
+//! Flush: [`GhostOut::mail`] goes into the bundles in its order, in front of signals, so that
+//! nobody hears of an entity before it is shown. Mail to a life that is gone may be dropped.
 
 mod bindings;
 #[cfg(test)]

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::interest::COORDINATE_MAX;
 use marchland_common::cluster::ClusterMap;
 use marchland_common::order::{Node, SpaceId};
 use marchland_common::world::{Axis, Pos, Rect, Tree};
@@ -86,9 +87,13 @@ impl Reach {
     }
 }
 
-/// Whether a rectangle has an inside; what the coordination store holds is not trusted to.
+/// Whether a rectangle has an inside where distances can be computed; what the coordination store
+/// holds is not trusted to.
 const fn is_sound(rect: Rect) -> bool {
-    rect.min.x < rect.max.x && rect.min.y < rect.max.y
+    let Rect { min, max } = rect;
+    let edge = COORDINATE_MAX;
+    let has_inside = min.x < max.x && min.y < max.y;
+    has_inside && min.x >= -edge && min.y >= -edge && max.x <= edge && max.y <= edge
 }
 
 /// Appends a piece and all in it; returns whether a foreign cell is among them.

@@ -1,9 +1,9 @@
 //! What is remembered of ghosts that ended here, so that an older life of one never comes back.
 //!
 //! Bounded: at most [`TOMBS_MAX`] are kept, the oldest goes first, and none is kept longer than
-//! [`TOMB_TICKS`]. What is forgotten could matter only to a message of an owner that lost the entity
-//! that long ago and is alive: it would be fenced meanwhile, disown the ghost, and the ghost would
-//! be dropped as abandoned.
+//! [`TOMB_TICKS`]. What is forgotten could matter only to a message of an owner that lost the
+//! entity that long ago and is alive: it would be fenced meanwhile, disown the ghost, and the ghost
+//! would be dropped as abandoned.
 
 use marchland_common::order::{EntityId, Epoch, Tick};
 use serde::{Deserialize, Serialize};

@@ -63,7 +63,8 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub struct Grid {
     area: Rect,
-    side: i32,
+    /// The side of a bucket is two to the power of this many millimetres.
+    shift: u32,
     columns: i32,
     rows: i32,
     buckets: Vec<Bucket>,
@@ -74,19 +75,21 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// An empty grid. `side` is the wanted side of a bucket in millimetres, at least 1; it is made
-    /// larger where the area would need more than [`GRID_COLUMNS_MAX`] columns or rows.
+    /// An empty grid. `side` is the wanted side of a bucket in millimetres; it becomes the next
+    /// power of two, and larger where the area would need more than [`GRID_COLUMNS_MAX`] columns or
+    /// rows.
     #[must_use]
     pub fn new(area: Rect, side: i32) -> Self {
         let width = i64::from(area.max.x) - i64::from(area.min.x);
         let height = i64::from(area.max.y) - i64::from(area.min.y);
         let least = (width.max(height) - 1) / i64::from(GRID_COLUMNS_MAX) + 1;
-        let side = i64::from(side.max(1)).max(least).min(i64::from(i32::MAX));
-        let count = |length: i64| ((length - 1) / side + 1).max(1) as i32;
+        let side = i64::from(side).max(least).max(1).unsigned_abs().next_power_of_two();
+        let shift = side.trailing_zeros();
+        let count = |length: i64| (((length - 1) >> shift) + 1).max(1) as i32;
         let (columns, rows) = (count(width), count(height));
         Self {
             area,
-            side: side as i32,
+            shift,
             columns,
             rows,
             buckets: vec![Bucket::default(); (columns * rows) as usize],
@@ -101,12 +104,6 @@ impl Grid {
     #[must_use]
     pub const fn area(&self) -> Rect {
         self.area
-    }
-
-    /// The side of a bucket in millimetres.
-    #[must_use]
-    pub const fn side(&self) -> i32 {
-        self.side
     }
 
     /// How many entries there are.
@@ -255,7 +252,7 @@ impl Grid {
     /// Column and row of a point moved by `by` on both axes; outside the area the nearest ones.
     fn cell_of(&self, x: i64, y: i64, by: i64) -> (i32, i32) {
         let along = |at: i64, min: i32, count: i32| {
-            let cell = (at + by - i64::from(min)).div_euclid(i64::from(self.side));
+            let cell = (at + by - i64::from(min)) >> self.shift;
             cell.clamp(0, i64::from(count) - 1) as i32
         };
         (along(x, self.area.min.x, self.columns), along(y, self.area.min.y, self.rows))

@@ -7,7 +7,7 @@
 mod tests;
 
 use super::snapshot::LooksImage;
-use super::{Found, Grid, HEADING, Look, POSITION, Shown, Spot, Visited};
+use super::{Found, Grid, HEADING, Look, POSITION, Shown, Spot, Visited, inside};
 use crate::behaviour::{Other, SightSource};
 use indexmap::IndexMap;
 use marchland_codec_core::{Pose, PoseChange};
@@ -17,9 +17,8 @@ use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The area of the grid of a space whose layout is not known yet.
-const UNKNOWN_AREA: Rect =
-    Rect { min: Pos::metres(-4_096, -4_096), max: Pos::metres(4_096, 4_096) };
+/// The area of the grid of a space that nobody opened: one bucket, because its name may be made up.
+const UNKNOWN_AREA: Rect = Rect { min: Pos::new(0, 0), max: Pos::new(1, 1) };
 
 /// What one change of a look consisted of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,9 +91,15 @@ impl Looks {
         self.spaces.insert(space, grid);
     }
 
-    /// Drops the grid of a space that is gone, if nobody stands in it.
+    /// A space is gone: its grid goes with the last one who stands in it.
     pub fn close_space(&mut self, space: SpaceId) {
-        if self.spaces.get(&space).is_some_and(Grid::is_empty) {
+        self.open_space(space, UNKNOWN_AREA);
+        self.drop_if_unused(space);
+    }
+
+    fn drop_if_unused(&mut self, space: SpaceId) {
+        let unused = |grid: &Grid| grid.is_empty() && grid.area() == UNKNOWN_AREA;
+        if self.spaces.get(&space).is_some_and(unused) {
             self.spaces.remove(&space);
         }
     }
@@ -155,6 +160,9 @@ impl Looks {
         if let Some(grid) = self.spaces.get_mut(&space) {
             grid.remove(spot);
         }
+        if space != new.space {
+            self.drop_if_unused(space);
+        }
         let spot = self.grid(new.space).insert(id, slot, new.pos());
         *self.taken_mut(slot) = Slot { look: new, spot };
     }
@@ -186,7 +194,21 @@ impl Looks {
         props: impl IntoIterator<Item = (u8, Value)>,
         always: bool,
     ) -> Advanced {
-        let Some(slot) = self.slot_of(id) else { return Advanced::default() };
+        match self.slot_of(id) {
+            Some(slot) => self.advance_slot(slot, space, pose, props, always),
+            None => Advanced::default(),
+        }
+    }
+
+    /// As [`advance`](Self::advance), for the entity in a slot that is taken.
+    pub(crate) fn advance_slot(
+        &mut self,
+        slot: u32,
+        space: SpaceId,
+        pose: Pose,
+        props: impl IntoIterator<Item = (u8, Value)>,
+        always: bool,
+    ) -> Advanced {
         let look = self.at_mut(slot);
         let next = look.seq.next();
         let jumped = look.space != space;
@@ -217,6 +239,7 @@ impl Looks {
             if let Some(grid) = self.spaces.get_mut(&from) {
                 grid.remove(spot);
             }
+            self.drop_if_unused(from);
             let spot = self.grid(space).insert(id, slot, pos);
             let entry = self.taken_mut(slot);
             (entry.look.space, entry.spot) = (space, spot);
@@ -267,6 +290,7 @@ impl Looks {
         if let Some(grid) = self.spaces.get_mut(&look.space) {
             grid.remove(spot);
         }
+        self.drop_if_unused(look.space);
         self.trim();
         Some(look)
     }
@@ -299,7 +323,7 @@ impl Looks {
         found: &mut Vec<Found>,
     ) -> Visited {
         match self.spaces.get(&space) {
-            Some(grid) => grid.collect(centre, radius, found),
+            Some(grid) => grid.collect(inside(centre), radius, found),
             None => Visited::default(),
         }
     }
@@ -307,7 +331,7 @@ impl Looks {
     /// Whether anything near a circle changed since [`turn_over`](Self::turn_over).
     #[must_use]
     pub fn changed_within(&self, space: SpaceId, centre: Pos, radius: i32) -> bool {
-        self.spaces.get(&space).is_some_and(|grid| grid.changed_within(centre, radius))
+        self.spaces.get(&space).is_some_and(|grid| grid.changed_within(inside(centre), radius))
     }
 
     /// From now on only later changes count as changes.
@@ -340,7 +364,7 @@ impl SightSource for Looks {
         each: &mut dyn FnMut(Other<'_>),
     ) {
         if let Some(grid) = self.spaces.get(&space) {
-            grid.within(centre, radius, |found| each(self.at(found.tag).other()));
+            grid.within(inside(centre), radius, |found| each(self.at(found.tag).other()));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Signals: cosmetic messages from entity to entity, at most once, in the order of their sender.
 //!
 //! A signal goes straight to the process where its receiver is real, as far as is known; where the
-//! receiver is a ghost it is forwarded to the ghost's owner, at most [`Signal::HOPS_MAX`] times. The
-//! receiver's window puts what took different paths back into order.
+//! receiver is a ghost it is forwarded to the ghost's owner, at most [`Signal::HOPS_MAX`] times.
+//! The receiver's window puts what took different paths back into order.
 //!
 //! # Who calls what
 //!
@@ -201,7 +201,8 @@ impl Signals {
         out.ready.extend(accepted.ready);
     }
 
-    /// Gives up the gaps that were waited for long enough, and forgets who has been silent for long.
+    /// Gives up the gaps that were waited for long enough, and forgets who has been silent for
+    /// long.
     pub fn tick(&mut self, now: Tick, out: &mut SignalOut) {
         let holding: Vec<EntityId> = self.holding.iter().copied().collect();
         for to in holding {

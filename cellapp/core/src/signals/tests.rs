@@ -101,6 +101,7 @@ fn a_gap_is_held_for_a_while_then_given_up_and_told() {
     assert_eq!(post.heard(), []);
     post.tick();
     assert_eq!((post.heard(), post.signals.held()), (vec![3], 0));
+    assert!(post.signals.holding.is_empty(), "nobody is looked through for nothing");
     let (to, source, epoch) = (id(2), id(1), epoch(1));
     assert_eq!(post.out.events, [Event::SignalSkipped { to, source, epoch, first: 2, last: 2 }]);
     post.receive(&signals[1], HERE);

@@ -1,8 +1,8 @@
 //! Witnesses: what the clients see of the world around the entities that they play.
 //!
 //! A witness is an (entity, session) pair. It sees other entities, real and ghost alike: who comes
-//! within its radius enters, who goes beyond a somewhat larger one or ceases to exist leaves, and in
-//! between it is told of changes within a budget of bytes a tick. Its own entity is not in its
+//! within its radius enters, who goes beyond a somewhat larger one or ceases to exist leaves, and
+//! in between it is told of changes within a budget of bytes a tick. Its own entity is not in its
 //! view: its own fields reach its client by way of the base.
 //!
 //! # Who calls what

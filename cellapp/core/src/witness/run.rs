@@ -41,15 +41,13 @@ impl Pass<'_> {
     fn run(&self, witness: &mut Witness, scratch: &mut ViewScratch, out: &mut ViewOut) {
         let Some(me) = self.looks.get(self.witness).filter(|_| !witness.is_frozen) else { return };
         let (space, centre) = (me.space(), me.pos());
-        let from = Some((space, centre));
         let leave = leave_radius(witness.radius, self.limits.hysteresis);
-        let is_due = witness.is_due || witness.from != from;
-        if !is_due && !self.looks.changed_within(space, centre, leave) {
+        // A move of its own is a change around it, too.
+        if !witness.is_due && !self.looks.changed_within(space, centre, leave) {
             scratch.cost.skipped += 1;
             return;
         }
         scratch.cost.passes += 1;
-        witness.from = from;
         scratch.found.clear();
         if witness.radius > 0 {
             let visited = self.looks.collect(space, centre, leave, &mut scratch.found);

@@ -12,7 +12,7 @@ use marchland_codec_core::{FullView, Pose, Prop, PropValue, Props, Version, View
 use marchland_common::journal::Event;
 use marchland_common::msg::View;
 use marchland_common::order::{EntityId, Seq, SessionId, Tick};
-use marchland_common::world::{Kinds, Place, Pos, Value};
+use marchland_common::world::{Kinds, Place, Pos, Rect, Value};
 use std::collections::BTreeMap;
 
 const LIMITS: ViewLimits =
@@ -113,10 +113,12 @@ struct Field {
 impl Field {
     fn new(limits: ViewLimits) -> Self {
         let kinds = kinds();
+        let mut looks = Looks::new(30_000);
+        looks.open_space(PLAIN, Rect::new(Pos::metres(-300, -300), Pos::metres(600, 600)));
         Self {
             scratch: ViewScratch::new(&kinds),
             kinds,
-            looks: Looks::new(30_000),
+            looks,
             witnesses: Witnesses::new(limits),
             clients: BTreeMap::new(),
             events: Vec::new(),

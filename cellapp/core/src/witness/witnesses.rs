@@ -6,8 +6,7 @@
 
 use marchland_common::journal::Event;
 use marchland_common::msg::{Seen, View, WitnessState};
-use marchland_common::order::{EntityId, SessionId, SpaceId, Tick};
-use marchland_common::world::Pos;
+use marchland_common::order::{EntityId, SessionId, Tick};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,8 +46,6 @@ pub(super) struct Witness {
     pub(super) is_frozen: bool,
     /// Whether it has to look around even if nothing changed.
     pub(super) is_due: bool,
-    /// From where it looked around last.
-    pub(super) from: Option<(SpaceId, Pos)>,
     /// What its client holds, by ascending entity.
     pub(super) seen: Vec<Seen>,
     /// Who waits to be told of, and since when, by ascending entity.
@@ -62,7 +59,6 @@ impl Witness {
             is_fresh: true,
             is_frozen: false,
             is_due: true,
-            from: None,
             seen: Vec::new(),
             waiting: Vec::new(),
         }

@@ -25,13 +25,18 @@ impl Haunts {
         for entity in std::mem::take(&mut self.unsettled) {
             self.settle_hosts(entity, now, out);
         }
-        let mut told: BTreeSet<EntityId> = self.changed.drain(..).collect();
+        let mut told = std::mem::take(&mut self.changed);
         self.send_wholes(looks, out, &mut told);
         self.send_deltas(now, looks, out);
+        told.sort_unstable();
+        told.dedup();
+        out.events.reserve(told.len());
         for look in told.iter().filter_map(|entity| looks.get(*entity)) {
             let (entity, epoch, seq) = (look.id(), look.epoch(), look.seq());
             out.events.push(Event::GhostFlushed { entity, epoch, seq, digest: look.digest() });
         }
+        told.clear();
+        self.changed = told;
         self.round += 1;
     }
 
@@ -97,7 +102,7 @@ impl Haunts {
         self.wholes.insert(entity);
     }
 
-    fn send_wholes(&mut self, looks: &Looks, out: &mut GhostOut, told: &mut BTreeSet<EntityId>) {
+    fn send_wholes(&mut self, looks: &Looks, out: &mut GhostOut, told: &mut Vec<EntityId>) {
         let mut kept = BTreeSet::new();
         for entity in std::mem::take(&mut self.wholes) {
             let Some(haunt) = self.haunts.get_mut(&entity) else { continue };
@@ -109,7 +114,7 @@ impl Haunts {
             let digest = look.digest();
             for host in haunt.hosts.iter_mut().filter(|host| host.whole_due) {
                 host.whole_due = false;
-                told.insert(entity);
+                told.push(entity);
                 out.send(host.node, whole(look, host.index, digest));
             }
         }
@@ -164,13 +169,12 @@ fn pack(
     writer.begin(now);
     // A number that was given back in this tick may belong to another real already.
     for due in due.iter().filter(|due| link.indexes.entity(due.index) == Some(due.entity)) {
-        let Some(look) = looks.get(due.entity) else { continue };
-        let mut pushed = push(writer, due, look);
+        let mut pushed = push(writer, due, looks);
         if pushed == Err(PushError::Full) {
             out.deltas += writer.count() as usize;
             out.send(node, CellToCell::GhostDeltas(writer.finish_bytes()));
             writer.begin(now);
-            pushed = push(writer, due, look);
+            pushed = push(writer, due, looks);
         }
         if pushed.is_err() {
             failed.push((node, due.entity));
@@ -184,11 +188,12 @@ fn pack(
     link.due = due;
 }
 
-fn push(writer: &mut DeltaWriter, due: &Due, look: &Look) -> Result<(), PushError> {
+fn push(writer: &mut DeltaWriter, due: &Due, looks: &Looks) -> Result<(), PushError> {
     if due.fields & !(POSITION | HEADING) == 0 {
         return writer.push(due.index, &DeltaFields { pose: due.pose, props: &[] });
     }
-    let told = look.props().iter().filter(|(index, _)| due.fields >> index & 1 == 1);
+    let all = looks.get(due.entity).map_or(&[][..], Look::props);
+    let told = all.iter().filter(|(index, _)| due.fields >> index & 1 == 1);
     let props: Vec<Prop<'_>> = told.map(as_prop).collect();
     writer.push(due.index, &DeltaFields { pose: due.pose, props: &props })
 }

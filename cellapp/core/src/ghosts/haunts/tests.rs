@@ -220,11 +220,24 @@ fn a_new_owner_tells_every_host_before_anything_else() {
 }
 
 #[test]
+fn a_real_that_is_brought_up_to_date_twice_in_a_tick_is_told_whole() {
+    let mut owner = Owner::new();
+    owner.begin(1, 1, at(150, 50), Beginning::Birth);
+    owner.flush();
+    owner.touch(1, at(151, 50), 0);
+    owner.touch(1, at(150, 50), 0);
+    assert_eq!(owner.flush(), [said(2, "create E1#0 seq 3"), said(3, "create E1#0 seq 3")]);
+    owner.touch(1, at(151, 50), 0);
+    assert_eq!(owner.flush(), [(2, "delta #0".to_owned()), (3, "delta #0".to_owned())]);
+}
+
+#[test]
 fn a_frozen_real_says_nothing_until_it_goes_on() {
     let mut owner = Owner::new();
     owner.begin(1, 1, at(150, 50), Beginning::Birth);
     owner.flush();
     let handed = owner.haunts.freeze(id(1), &owner.looks).unwrap();
+    owner.touch(1, at(151, 50), 0);
     assert_eq!((handed.ghost_seq, handed.hosts), (Seq(1), vec![cell(2), cell(3)]));
     owner.haunts.need_snapshot(cell(3), id(1), epoch(1), &mut owner.out);
     let map = map_of(strips(&[cell(4), cell(1)]));

@@ -160,7 +160,7 @@ impl Mirrors {
         cx: &mut MirrorCtx<'_>,
     ) {
         let is_known = self.ghosts.contains_key(&entity);
-        // An owner that lost the entity without knowing says with this, too, that its number is free.
+        // An owner that lost the entity without knowing it frees its number by this, too.
         self.clear_retired(from, entity);
         if self.is_old(from, entity, epoch, cx) || (!is_known && !destroyed) {
             cx.out.refuse(Refused::GhostStale, Some(from), Some(entity), 1);

@@ -27,9 +27,11 @@ impl Mirrors {
             return;
         };
         let mut left = Left::default();
+        cx.out.events.reserve(reader.due() as usize);
+        // Each number comes once, so that what a record changes is of no matter to the next.
+        let owner = self.owners.get(&from).cloned().unwrap_or_default();
         for delta in reader.flatten() {
-            let binding = self.owners.get(&from).map(|owner| owner.get(delta.index));
-            match binding.unwrap_or_default() {
+            match owner.get(delta.index) {
                 Binding::Free => left.unknown += 1,
                 Binding::Bound(entity) => self.delta(from, entity, &delta, cx),
                 Binding::Retired(entity, epoch) => {
@@ -99,18 +101,15 @@ fn whole_block(block: &[u8]) -> Result<DeltaReader<'_>, CodecError> {
 
 /// Applies a delta to a ghost that is shown; none, and nothing is changed, if it does not fit.
 fn advance(from: Node, entity: EntityId, delta: &Delta<'_>, cx: &mut MirrorCtx<'_>) -> Option<()> {
-    let look = cx.looks.get(entity)?;
+    let slot = cx.looks.slot_of(entity)?;
+    let look = cx.looks.at(slot);
     let space = look.space();
     let pose = look.pose().apply(delta.pose).ok().filter(|pose: &Pose| is_inside(*pose))?;
     let props = fitting_props(look, delta)?;
-    cx.looks.advance(entity, space, pose, props, true);
-    applied(from, entity, cx)
-}
-
-fn applied(owner: Node, entity: EntityId, cx: &mut MirrorCtx<'_>) -> Option<()> {
-    let look = cx.looks.get(entity)?;
+    cx.looks.advance_slot(slot, space, pose, props, true);
+    let look = cx.looks.at(slot);
     let (epoch, seq, digest) = (look.epoch(), look.seq(), look.digest());
-    cx.out.events.push(Event::GhostApplied { entity, owner, epoch, seq, digest });
+    cx.out.events.push(Event::GhostApplied { entity, owner: from, epoch, seq, digest });
     Some(())
 }
 

@@ -38,9 +38,13 @@ fn a_layout_without_sense_harms_nobody() {
     }
     let reach = Reach::new(cell(1), &map_of(layout.clone()));
     let _ = reach.near(PLAIN, Pos::new(i32::MIN, i32::MAX), i32::MAX);
-    layout.bounds = Rect { min: Pos::new(1, 1), max: Pos::new(0, 0) };
-    let reach = Reach::new(cell(1), &map_of(layout));
-    assert_eq!(reach.near(PLAIN, Pos::new(0, 0), i32::MAX), []);
+    let inverted = Rect { min: Pos::new(1, 1), max: Pos::new(0, 0) };
+    let endless = Rect { min: Pos::new(i32::MIN, 0), max: Pos::new(i32::MAX, 9) };
+    for bounds in [inverted, endless] {
+        let layout = Layout { bounds, ..layout.clone() };
+        let reach = Reach::new(cell(1), &map_of(layout));
+        assert_eq!(reach.near(PLAIN, Pos::new(i32::MAX, 0), i32::MAX), []);
+    }
 }
 
 /// A partition by the share of each cut, so that every cut lies inside its piece.
@@ -64,6 +68,8 @@ fn cut(shape: &Shape, rect: Rect) -> Tree {
         Shape::Leaf(n) => {
             Tree::Leaf { cell: CellId(u32::from(*n)), owner: (*n > 0).then(|| cell(*n)) }
         }
+        // A piece too thin to be cut in hundredths stays whole.
+        Shape::Split(_, _, low, _) if rect.size().0.min(rect.size().1) < 100 => cut(low, rect),
         Shape::Split(axis, share, low, high) => {
             let (min, max) = match axis {
                 Axis::X => (rect.min.x, rect.max.x),

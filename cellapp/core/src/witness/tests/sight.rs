@@ -134,12 +134,15 @@ fn a_neighbour_that_turns_from_ghost_to_real_and_back_stays_in_view() {
     field.run();
     field.looks.adopt(id(2), epoch(2), Seq(1));
     field.run();
-    field.show(2, at(6, 0), 3, 2, 1);
+    field.step(2, at(6, 0));
+    field.run();
+    assert_eq!(field.client(1).held[&id(2)].version.epoch, epoch(2), "a new epoch is told");
+    field.show(2, at(7, 0), 3, 3, 1);
     field.run();
     field.check(1);
     let client = field.client(1);
-    assert_eq!((client.enters, client.leaves, client.resets, client.updates), (1, 0, 0, 1));
-    assert_eq!(client.held[&id(2)].version.epoch, epoch(3), "a new epoch is told");
+    assert_eq!((client.enters, client.leaves, client.resets, client.updates), (1, 0, 0, 2));
+    assert_eq!(client.held[&id(2)].version.epoch, epoch(3));
 }
 
 #[test]
