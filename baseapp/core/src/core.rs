@@ -11,6 +11,7 @@ use crate::peers::Peers;
 use crate::queue::Queue;
 use crate::refusals::Refusals;
 use marchland_common::cluster::{ClusterMap, MapChange};
+use marchland_common::digest::{digest_bytes, digest_of};
 use marchland_common::journal::Event;
 use marchland_common::msg::{BaseToBase, Frame, Moment};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, Seq, SessionId, SlotId, Tick};
@@ -63,6 +64,9 @@ pub struct BaseCore {
     /// The newest counter that each slot handed out.
     pub(crate) counters: BTreeMap<SlotId, u64>,
     pub(crate) rng: Rng,
+    /// A digest of all records that this life wrote: it stands for the durable state, which they
+    /// made.
+    pub(crate) history: u64,
     /// Messages to itself, for the next tick.
     pub(crate) loopback: Vec<BaseToBase>,
     /// What owners said they hold in this tick: the newest step and its digest.
@@ -107,6 +111,7 @@ impl BaseCore {
             orders: BTreeMap::new(),
             retries: BTreeSet::new(),
             counters: store.slots.iter().map(|(slot, row)| (*slot, row.reserved)).collect(),
+            history: last.0,
             loopback: Vec::new(),
             ahead: BTreeMap::new(),
             asks_all: !store.entities.is_empty(),
@@ -230,7 +235,9 @@ impl BaseCore {
 
     /// Writes a record that is taken in already.
     pub(crate) fn append(&mut self, record: &LogRecord) -> Lsn {
-        self.out.log.push(record.encode());
+        let bytes = record.encode();
+        self.history = digest_of(&(self.history, digest_bytes(&bytes)));
+        self.out.log.push(bytes);
         self.gate.last = self.gate.last.next();
         self.gate.last
     }

@@ -133,7 +133,7 @@ pub struct Grown<'a> {
 impl Grown<'_> {
     /// Whether it stands for steps that were lost on the way: what they minted is not told.
     pub const fn is_jump(&self) -> bool {
-        self.step.seq.0 > self.step.before.0 + 1
+        self.step.seq.0 > self.step.before.0.saturating_add(1)
     }
 }
 

@@ -183,10 +183,13 @@ fn the_columns_show_an_arrow_from_each_cause() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::cases(16))]
 
     #[test]
-    fn the_order_of_lines_never_contradicts_the_relation(seed in any::<u64>(), spoilt in 0_usize..40) {
+    fn the_order_of_lines_never_contradicts_the_relation(
+        seed in any::<u64>(),
+        spoilt in 0_usize..40,
+    ) {
         let mut history = history(Plan { entities: 4, ticks: 60, ..Plan::new(seed) });
         // The order is told of whatever journals there are, right or wrong.
         let fault = &CORRUPTIONS[spoilt % CORRUPTIONS.len()];

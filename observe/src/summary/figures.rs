@@ -41,7 +41,9 @@ impl Watch for Figures {
                 self.aborted += 1;
                 self.intervals.on(here, cx);
             }
-            Event::TicksDropped(dropped) => self.dropped += dropped.ticks().len(),
+            Event::TicksDropped(dropped) => {
+                self.dropped = self.dropped.saturating_add(dropped.ticks().len());
+            }
             Event::ClientSent { session, n, .. } => {
                 self.commands.entry((*session, *n)).or_insert(Answer::None);
             }
@@ -84,7 +86,7 @@ impl Figures {
     pub fn summary(&mut self, cx: &Cx<'_>) -> Summary {
         let (ticks_frozen, speculative_doubled) = self.intervals.finish(cx);
         let mut summary = Summary {
-            ticks: self.ticks.map_or(0, |(first, last)| last.0 - first.0 + 1),
+            ticks: self.ticks.map_or(0, |(first, last)| (last.0 - first.0).saturating_add(1)),
             ticks_frozen,
             speculative_doubled,
             ticks_dropped: self.dropped,
@@ -120,10 +122,13 @@ fn count_handoffs(cx: &Cx<'_>, summary: &mut Summary) {
             *committed += 1;
             *ordered += u64::from(matches!(why, HandoffWhy::Order(_)));
             let (Some(last), Some((first, _))) = (owner.last_tick, owner.first) else { continue };
-            let gap = first.0 as i64 - last.0 as i64;
+            let number = |tick: Tick| i64::try_from(tick.0).unwrap_or(i64::MAX);
+            let gap = number(first).saturating_sub(number(last));
             *summary.handoff_gaps.entry(gap).or_default() += 1;
-            summary.ticks_missed += (gap - 1).max(0) as u64;
-            summary.ticks_doubled += (1 - gap).max(0) as u64;
+            let missed = gap.saturating_sub(1).max(0) as u64;
+            let doubled = 1_i64.saturating_sub(gap).max(0) as u64;
+            summary.ticks_missed = summary.ticks_missed.saturating_add(missed);
+            summary.ticks_doubled = summary.ticks_doubled.saturating_add(doubled);
         }
     }
 }

@@ -96,7 +96,8 @@ impl Intervals {
             let last = cx.state.procs[proc as usize].tick.0;
             self.spans.entry(entity).or_default().push((first, last));
         }
-        let doubled = self.spans.values_mut().map(|spans| overlap(spans)).sum();
+        let doubled = self.spans.values_mut().map(|spans| overlap(spans));
+        let doubled = doubled.fold(0, u64::saturating_add);
         (self.frozen, doubled)
     }
 }
@@ -107,7 +108,8 @@ fn overlap(spans: &mut [Span]) -> u64 {
     let (mut doubled, mut covered) = (0, None);
     for (first, last) in spans {
         if let Some(end) = covered.filter(|end| *end >= *first) {
-            doubled += (*last).min(end) - *first + 1;
+            let shared = (*last).min(end).saturating_sub(*first).saturating_add(1);
+            doubled = u64::saturating_add(doubled, shared);
         }
         covered = covered.max(Some(*last));
     }

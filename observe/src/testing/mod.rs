@@ -177,3 +177,9 @@ pub fn nodes() -> Vec<Node> {
     let bases = (1..=BASES as u16).map(|n| Node::new(NodeKind::Base, n, 20 + u64::from(n)));
     cells.chain(bases).chain([Node::new(NodeKind::Client, 1, 31)]).collect()
 }
+
+/// So many cases of a property; failures are told, not kept.
+pub fn cases(cases: u32) -> proptest::test_runner::Config {
+    let default = proptest::test_runner::Config::default();
+    proptest::test_runner::Config { cases, failure_persistence: None, ..default }
+}

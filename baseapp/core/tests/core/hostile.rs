@@ -357,6 +357,7 @@ proptest! {
         let bytes = cluster.bases[0].core.snapshot();
         let copy = BaseCore::restore(&bytes, cluster.kinds.clone()).unwrap();
         prop_assert_eq!(copy.digest(), cluster.bases[0].core.digest());
+        prop_assert_eq!(copy.snapshot(), bytes);
     }
 
     #[test]

@@ -339,6 +339,7 @@ fn a_snapshot_in_mid_run_goes_on_exactly_as_the_original() {
         assert_eq!(one, copy.tick(input), "moment {n}");
         assert_eq!(cluster.bases[0].core.digest(), copy.digest(), "moment {n}");
     }
+    assert_eq!(cluster.bases[0].core.snapshot(), copy.snapshot());
     assert!(BaseCore::restore(&bytes[..bytes.len() / 2], cluster.kinds.clone()).is_err());
 }
 

@@ -1,8 +1,8 @@
 //! Enter, leave, enter, leave.
 //!
 //! A client's view moves with its entity: the next owner of a handoff goes on with it. After a
-//! restore nobody knows what the client saw, and its view begins anew. So the view is followed along
-//! the epochs of its witness; what an ended owner still says about it reaches nobody.
+//! restore nobody knows what the client saw, and its view begins anew. So the view is followed
+//! along the epochs of its witness; what an ended owner still says about it reaches nobody.
 
 use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
 use crate::facts::Kind;

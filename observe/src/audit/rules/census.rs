@@ -82,6 +82,11 @@ impl Count<'_> {
         proc.map_or(Tick(0), |proc| self.cx.state.procs[proc as usize].tick)
     }
 
+    /// Whether a life ran on for long enough after a tick that it must have heard of it.
+    fn is_long_after(&self, node: Node, tick: Tick) -> bool {
+        self.tick_of(node).0 > tick.0.saturating_add(self.settle)
+    }
+
     fn judge_living(&self, entity: EntityId, owner: &Ownership, out: &mut Findings) {
         let mut real = None;
         for (node, state) in self.holders(entity) {
@@ -91,14 +96,14 @@ impl Count<'_> {
                 continue;
             }
             // Whoever stopped soon after the change may not have heard of it.
-            if self.tick_of(*node).0 > owner.tick.0 + self.settle {
+            if self.is_long_after(*node, owner.tick) {
                 out.accuse(entity, &[Some(state.since), Some(owner.at)], || {
                     let (to, epoch, old) = (owner.to, owner.epoch, state.epoch);
                     format!("{node} still holds it under epoch {old}; {to} owns epoch {epoch}")
                 });
             }
         }
-        let stopped = self.tick_of(owner.to).0 <= owner.tick.0 + self.settle;
+        let stopped = !self.is_long_after(owner.to, owner.tick);
         out.check(real.is_some() || stopped, entity, &[Some(owner.at)], || {
             format!("{} owns epoch {} and has no real of it", owner.to, owner.epoch)
         });
@@ -120,7 +125,7 @@ impl Count<'_> {
     fn is_stuck(&self, node: Node, real: &RealState) -> bool {
         let proc = self.cx.state.proc(node);
         let ran = proc.map_or(0, |proc| self.cx.state.procs[proc as usize].ran);
-        ran > real.frozen_ran + self.settle
+        ran > real.frozen_ran.saturating_add(self.settle)
     }
 
     fn judge_lost(&self, entity: EntityId, owner: &Ownership, now: Tick, out: &mut Findings) {
@@ -134,7 +139,7 @@ impl Count<'_> {
 
     fn judge_ended(&self, entity: EntityId, at: At, tick: Tick, out: &mut Findings) {
         let mut late = self.holders(entity).iter();
-        let late = late.find(|(node, _)| self.tick_of(*node).0 > tick.0 + self.settle);
+        let late = late.find(|(node, _)| self.is_long_after(*node, tick));
         let witness = [Some(at), late.map(|(_, real)| real.since)];
         out.check(late.is_none(), entity, &witness, || {
             let node = late.map_or(String::new(), |(node, _)| node.to_string());

@@ -90,9 +90,9 @@ impl Fence {
             return;
         }
         let knew = *told.knew.get_or_insert(here.tick);
-        let stops = here.tick.0 < knew.0 + self.window;
+        let stops = here.tick.0 < knew.0.saturating_add(self.window);
         out.check(stops, entity, &[Some(told.at), Some(here.at)], || {
-            let ticks = here.tick.0 - knew.0;
+            let ticks = here.tick.0.saturating_sub(knew.0);
             format!("{} went on under epoch {epoch} for {ticks} ticks after its fence", here.node)
         });
     }

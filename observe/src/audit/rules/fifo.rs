@@ -41,7 +41,7 @@ impl Fifo {
         let last = self.sent.insert(key, (bundle.n, moments.at));
         let before = last.map_or(0, |(n, _)| n);
         out.check(
-            bundle.n == before + 1,
+            before.checked_add(1) == Some(bundle.n),
             None,
             &[last.map(|(_, at)| at), Some(moments.at)],
             || {
@@ -54,7 +54,7 @@ impl Fifo {
     fn receives(&mut self, moments: &Moments<'_>, bundle: &BundleRef, out: &mut Findings) {
         out.checked += 1;
         let inbound = self.inbound.entry((moments.node, bundle.peer)).or_default();
-        if bundle.n != inbound.last + 1 {
+        if inbound.last.checked_add(1) != Some(bundle.n) {
             inbound.odd += 1;
             inbound.first_odd.get_or_insert(moments.at);
         }

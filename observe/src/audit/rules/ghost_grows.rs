@@ -33,7 +33,8 @@ impl Watch for GhostGrows {
         out.check(state >= last, entity, &[Some(at), Some(here.at)], || {
             let (last_epoch, last_seq) = last;
             format!(
-                "{} shows state {seq} of epoch {epoch} after state {last_seq} of epoch {last_epoch}",
+                "{} shows state {seq} of epoch {epoch} after state {last_seq} of epoch \
+                 {last_epoch}",
                 here.node
             )
         });

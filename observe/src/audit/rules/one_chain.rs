@@ -25,7 +25,7 @@ impl OneChain {
         seq: Seq,
     ) -> bool {
         let Some(chain) = cx.state.chain(owner, entity, epoch) else { return !cx.sees(owner) };
-        (tail.0 + 1..=seq.0).all(|seq| chain.step(Seq(seq)).is_some())
+        (tail.0.saturating_add(1)..=seq.0).all(|seq| chain.step(Seq(seq)).is_some())
     }
 
     fn accepted(here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
@@ -40,7 +40,7 @@ impl OneChain {
         let (tail, known) = line.map_or((Seq(0), None), |line| line.tail());
         let last = line.and_then(|line| line.steps.last()).map(|step: &Accepted| step.at);
         let begins = line.is_none_or(|line| line.born.is_none() && line.steps.is_empty());
-        let follows = seq.0 == tail.0 + 1
+        let follows = tail.0.checked_add(1) == Some(seq.0)
             || begins
             || seq > tail && Self::stands_for(cx, (entity, epoch, owner), tail, seq);
         out.check(follows, entity, &[last, Some(here.at)], || {
@@ -100,7 +100,8 @@ impl OneChain {
         if last_epoch != epoch {
             return;
         }
-        let follows = seq.0 == last.0 + 1 && prev_digest == last_digest || !cx.sees_here(here);
+        let follows = last.0.checked_add(1) == Some(seq.0) && prev_digest == last_digest
+            || !cx.sees_here(here);
         out.check(follows, entity, &[Some(at), Some(here.at)], || {
             format!("{} made step {seq} that does not follow its step {last}", here.node)
         });

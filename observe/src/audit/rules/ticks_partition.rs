@@ -51,7 +51,7 @@ impl Ran {
         // Before the first tick of a life anything may have been left out, but nothing twice.
         let begin = last.map_or_else(
             || dropped.first().map_or(tick, |(range, _)| range.from),
-            |last| last.next(),
+            |last| Tick(last.0.saturating_add(1)),
         );
         let mut next = begin;
         let mut wrong = None;
@@ -64,7 +64,8 @@ impl Ran {
         let holds = wrong.is_none() && next == tick;
         out.check(holds, None, &[wrong, Some(moments.at)], || {
             format!(
-                "{} ran tick {tick} after tick {}; what it says it dropped is not what lies between",
+                "{} ran tick {tick} after tick {}; what it says it dropped is not what lies \
+                 between",
                 moments.node,
                 last.unwrap_or(begin)
             )

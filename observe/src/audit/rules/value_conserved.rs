@@ -245,9 +245,10 @@ impl ValueConserved {
 
 /// What a step's account does not explain.
 pub fn imbalance(flow: &ValueFlow) -> i64 {
-    let explained = [-flow.sent, flow.received, flow.returned, flow.minted];
-    let explained = explained.into_iter().fold(0_i64, i64::saturating_add);
-    flow.after.saturating_sub(flow.before).saturating_sub(explained)
+    let flow = *flow;
+    let brought = [flow.received, flow.returned, flow.minted];
+    let expected = brought.into_iter().fold(flow.before, i64::saturating_add);
+    flow.after.saturating_sub(expected.saturating_sub(flow.sent))
 }
 
 impl Watch for ValueConserved {

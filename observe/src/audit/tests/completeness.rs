@@ -20,7 +20,7 @@ fn accuses_nobody(history: &History) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::cases(48))]
 
     #[test]
     fn whichever_journal_is_missing_nobody_is_accused(

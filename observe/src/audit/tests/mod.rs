@@ -5,6 +5,7 @@
 
 mod completeness;
 mod cost;
+mod hostile;
 
 use super::*;
 use crate::testing::{CORRUPTIONS, Corruption, History, Plan, history};
@@ -43,10 +44,13 @@ fn a_history_in_which_a_base_comes_back_passes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::cases(24))]
 
     #[test]
-    fn no_right_history_is_accused(seed in any::<u64>(), restart in proptest::option::of(10_u64..90)) {
+    fn no_right_history_is_accused(
+        seed in any::<u64>(),
+        restart in proptest::option::of(10_u64..90),
+    ) {
         let verdict = verdict(&history(Plan { restart_at: restart, ..Plan::new(seed) }));
         prop_assert!(verdict.violated().is_empty(), "{}", told(&verdict));
     }

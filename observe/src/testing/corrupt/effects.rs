@@ -38,7 +38,10 @@ pub fn unpaid_message(history: &mut History, rng: &mut Rng) -> bool {
 }
 
 pub fn spoil_flow(history: &mut History, rng: &mut Rng, spoil: impl Fn(&mut Event)) -> bool {
-    let fits = |event: &Event| matches!(event, Event::Accepted { flow: Some(flow), .. } if flow.received > 0);
+    let fits = |event: &Event| match event {
+        Event::Accepted { flow: Some(flow), .. } => flow.received > 0,
+        _ => false,
+    };
     change(history, rng, fits, spoil)
 }
 

@@ -167,10 +167,12 @@ corruptions! {
         if let Event::ClientSaw { epoch, .. } = event { *epoch = before(*epoch) }
     });
     "entities run on while their base is silent" => "bounded-speculation", log::silent_base;
-    "an answer leaves before it is durable" => "confirmed-is-durable", |h, rng| log::durable_too_late(
+    "an answer leaves before it is durable" => "confirmed-is-durable",
+    |h, rng| log::durable_too_late(
         h, rng, |event| matches!(event, Event::CommandConfirmed { .. }),
     );
-    "a message leaves before it is durable" => "confirmed-is-durable", |h, rng| log::durable_too_late(
+    "a message leaves before it is durable" => "confirmed-is-durable",
+    |h, rng| log::durable_too_late(
         h, rng, |event| matches!(event, Event::MessageReleased { .. }),
     );
     "a message is answered before it is durable" => "confirmed-is-durable", |h, rng| {
@@ -226,7 +228,8 @@ corruptions! {
     "an owner loses its real" => "census", ownership::lost_real;
     "an id is given twice" => "unique-ids", ownership::reborn;
     "an entity strays for long" => "handed-over-in-time", ownership::strayed_long_ago;
-    "a step takes more than was sent" => "value-conserved", |h, rng| effects::spoil_flow(h, rng, |event| {
+    "a step takes more than was sent" => "value-conserved",
+    |h, rng| effects::spoil_flow(h, rng, |event| {
         if let Event::Accepted { flow: Some(flow), .. } = event {
             flow.received += 1;
             flow.after += 1;
@@ -241,7 +244,8 @@ corruptions! {
         })
     };
     "a message is taken before it was sent" => "debit-before-credit", effects::unpaid_message;
-    "value appears in a step" => "value-only-by-message", |h, rng| effects::spoil_flow(h, rng, |event| {
+    "value appears in a step" => "value-only-by-message",
+    |h, rng| effects::spoil_flow(h, rng, |event| {
         if let Event::Accepted { flow: Some(flow), .. } = event { flow.after += 1 }
     });
     "a timer fires twice" => "timer-once", |h, rng| repeat_before_step(h, rng, |event| {
