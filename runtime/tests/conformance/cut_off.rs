@@ -1,8 +1,9 @@
 //! One client is cut off, the server is not.
 
 use crate::registration::{info, join, until_state};
-use crate::support::{Arm, Mode, Proxy, eventually};
+use crate::support::{Arm, Server, eventually};
 use crate::watcher::{delete, follow, follow_until_equal, put, spawn};
+use marchland_chaos::{Proxy, Way};
 use marchland_runtime::coord::{
     CoordClient, CoordError, CoordOptions, Entries, RegState, RegisterOptions, Txn, register,
 };
@@ -19,18 +20,28 @@ crate::cases![
     one_dead_endpoint_of_two_costs_no_call,
 ];
 
+/// A proxy before a server, which is there for one client alone.
+fn before(server: &Server) -> Proxy {
+    Proxy::to(server.endpoint().parse().unwrap()).unwrap()
+}
+
 async fn changes_and_a_compaction_while_a_watcher_is_cut_off_are_seen_exactly_once(arm: Arm) {
     let server = arm.own_server().await;
-    let proxy = Proxy::start(server.endpoint()).await;
-    let (direct, cut) =
-        (arm.client_of(&server.endpoint(), "c").await, arm.client_of(&proxy.endpoint(), "c").await);
+    let proxy = before(&server);
+    let (direct, cut) = (
+        arm.client_of(&server.endpoint(), "c").await,
+        arm.client_of(&proxy.addr().to_string(), "c").await,
+    );
     put(&direct, 1, "before").await;
     let (mut watcher, mut state) = (spawn(&cut), Entries::new());
     follow(&mut state, watcher.changed().await.unwrap().diff);
-    for mode in [Mode::Stall, Mode::Refuse] {
-        proxy.set(mode);
+    for refused in [false, true] {
+        match refused {
+            true => proxy.refuse().await,
+            false => proxy.set_both(Way::Stall),
+        }
         for i in 0..100u32 {
-            put(&direct, i % 11, &format!("{mode:?} {i}")).await;
+            put(&direct, i % 11, &format!("{refused} {i}")).await;
         }
         delete(&direct, 3).await;
         let now = direct.list(&direct.keys().spaces()).await.unwrap().revision;
@@ -39,24 +50,24 @@ async fn changes_and_a_compaction_while_a_watcher_is_cut_off_are_seen_exactly_on
             watcher.age().filter(|age| *age > Duration::from_secs(3))
         })
         .await;
-        proxy.set(Mode::Pass);
+        proxy.heal().await;
         follow_until_equal(&direct, &mut watcher, &mut state).await;
     }
     assert_eq!(watcher.stats().regressions, 0);
 }
 
 async fn a_watch_that_falls_silent_is_given_up_and_shows_its_age(arm: Arm) {
-    let proxy = Proxy::start(arm.server().endpoint()).await;
-    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
+    let proxy = before(arm.server());
+    let client = arm.client_of(&proxy.addr().to_string(), &arm.unique()).await;
     let mut watcher = spawn(&client);
     watcher.changed().await.unwrap();
-    proxy.set(Mode::Stall);
+    proxy.set_both(Way::Stall);
     eventually("the age grows and the stream is given up", || async {
         let given_up = !watcher.stats().relists.is_empty();
         (given_up && watcher.age() > Some(Duration::from_secs(2))).then_some(())
     })
     .await;
-    proxy.set(Mode::Pass);
+    proxy.heal().await;
     eventually("it is young again", || async {
         watcher.age().filter(|age| *age < Duration::from_secs(2))
     })
@@ -64,13 +75,13 @@ async fn a_watch_that_falls_silent_is_given_up_and_shows_its_age(arm: Arm) {
 }
 
 async fn a_member_that_is_cut_off_doubts_its_lease_and_recovers_without_a_new_life(arm: Arm) {
-    let (proxy, cluster) = (Proxy::start(arm.server().endpoint()).await, arm.unique());
-    let cut = arm.client_of(&proxy.endpoint(), &cluster).await;
+    let (proxy, cluster) = (before(arm.server()), arm.unique());
+    let cut = arm.client_of(&proxy.addr().to_string(), &cluster).await;
     let direct = arm.client_of(&arm.server().endpoint(), &cluster).await;
     let options = RegisterOptions { ttl: Duration::from_secs(2), ..RegisterOptions::default() };
     let registration = register(&cut, info("cell-1"), options).await.unwrap();
     let (node, key) = (registration.node(), direct.keys().member(registration.name()));
-    proxy.set(Mode::Stall);
+    proxy.set_both(Way::Stall);
     until_state(&registration, |s| matches!(s, RegState::Unproven { .. })).await;
     eventually("the lease runs out", || async {
         direct.get(&key).await.unwrap().is_none().then_some(())
@@ -79,16 +90,16 @@ async fn a_member_that_is_cut_off_doubts_its_lease_and_recovers_without_a_new_li
     // Cut off for longer than the lease: still only doubt, no matter how long.
     assert!(matches!(*registration.state().borrow(), RegState::Unproven { .. }));
     assert!(!registration.proof().holds(tokio::time::Instant::now()));
-    proxy.set(Mode::Pass);
+    proxy.heal().await;
     let back = crate::registration::until_back(&direct, "cell-1", 0).await;
     assert_eq!(back.node(), node);
     until_state(&registration, |s| *s == RegState::Registered).await;
 }
 
 async fn no_call_waits_longer_than_its_deadline(arm: Arm) {
-    let proxy = Proxy::start(arm.server().endpoint()).await;
-    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
-    proxy.set(Mode::Stall);
+    let proxy = before(arm.server());
+    let client = arm.client_of(&proxy.addr().to_string(), &arm.unique()).await;
+    proxy.set_both(Way::Stall);
     let root = client.keys().root().to_owned();
     let calls = async {
         assert!(matches!(client.get("k").await, Err(CoordError::Get { .. })));
@@ -103,19 +114,19 @@ async fn no_call_waits_longer_than_its_deadline(arm: Arm) {
 }
 
 async fn leaving_while_cut_off_ends_in_time_and_says_so(arm: Arm) {
-    let proxy = Proxy::start(arm.server().endpoint()).await;
-    let client = arm.client_of(&proxy.endpoint(), &arm.unique()).await;
+    let proxy = before(arm.server());
+    let client = arm.client_of(&proxy.addr().to_string(), &arm.unique()).await;
     let registration = join(&client, "cell-1").await;
-    proxy.set(Mode::Stall);
+    proxy.set_both(Way::Stall);
     let leaving = registration.close(Duration::from_secs(1));
     let unclean = tokio::time::timeout(Duration::from_secs(20), leaving).await.unwrap();
     assert!(matches!(unclean, Err(CoordError::Revoke(_))));
 }
 
 async fn an_address_where_nobody_is_fails_with_its_name(arm: Arm) {
-    let proxy = Proxy::start(arm.server().endpoint()).await;
-    let endpoint = proxy.endpoint();
-    proxy.set(Mode::Refuse);
+    let proxy = before(arm.server());
+    let endpoint = proxy.addr().to_string();
+    proxy.refuse().await;
     let options =
         CoordOptions { connect_timeout: Duration::from_secs(1), ..CoordOptions::new("frontier") };
     let started = Instant::now();
@@ -128,16 +139,16 @@ async fn an_address_where_nobody_is_fails_with_its_name(arm: Arm) {
 }
 
 async fn a_server_that_comes_late_is_waited_for(arm: Arm) {
-    let proxy = Proxy::start(arm.server().endpoint()).await;
-    proxy.set(Mode::Refuse);
+    let proxy = before(arm.server());
+    proxy.refuse().await;
     let options = CoordOptions {
         connect_timeout: Duration::from_secs(40),
         ..CoordOptions::new(arm.unique())
     };
-    let endpoint = [proxy.endpoint()];
+    let endpoint = [proxy.addr().to_string()];
     let (connected, ()) = tokio::join!(CoordClient::connect(&endpoint, options), async {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        proxy.set(Mode::Pass);
+        proxy.heal().await;
     });
     put(&connected.unwrap(), 1, "there").await;
 }

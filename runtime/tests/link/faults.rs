@@ -1,14 +1,14 @@
 //! Connections break; streams do not.
 
 use crate::host::{BASE, CELL, Host, numbers, until};
-use crate::proxy::{Orders, Proxy};
+use marchland_chaos::{Direction, Proxy, Way};
 use marchland_runtime::link::{LinkEvent, LinkTimes};
 use std::time::Duration;
 
 async fn pair_over_a_proxy() -> (Host, Host, Proxy) {
     let (cell, base) = (Host::start(CELL).await, Host::start(BASE).await);
-    let proxy = Proxy::to(base.addr).await;
-    cell.knows(BASE, proxy.addr);
+    let proxy = Proxy::to(base.addr).unwrap();
+    cell.knows(BASE, proxy.addr());
     until(|| cell.is_sending_to(BASE)).await;
     (cell, base, proxy)
 }
@@ -31,7 +31,7 @@ async fn each_bundle_arrives_once_and_in_order_over_connections_that_end_in_mid_
     }
     got.extend(base.receive(300 - got.len()).await);
     assert_eq!(got, numbers(1..=300));
-    assert!(proxy.accepted() > 5, "only {} connections", proxy.accepted());
+    assert!(proxy.counts().accepted > 5, "only {} connections", proxy.counts().accepted);
     cell.drain();
     assert_eq!(cell.count_of(|event| matches!(event, LinkEvent::Lost { .. })), 0);
 }
@@ -55,27 +55,41 @@ async fn cuts_at_any_moment_lose_and_repeat_nothing() {
     assert_eq!(got, numbers(1..=84));
 }
 
-async fn survives(silence: Orders) {
+/// Nothing is closed: only the questions that stay unanswered tell, at both ends.
+async fn both_ends_notice_and_go_on(silent: &[Direction], way: Way) {
     let (mut cell, mut base, proxy) = pair_over_a_proxy().await;
     cell.send(BASE, 10);
     assert_eq!(base.receive(1).await, vec![1]);
-    proxy.order(silence);
-    // Nothing is closed: only the questions that stay unanswered tell.
+    silent.iter().for_each(|direction| proxy.set(*direction, way));
     cell.event(is_end).await;
+    base.event(is_end).await;
     (0..5).for_each(|_| cell.send(BASE, 10));
-    assert!(!cell.is_sending_to(BASE) || silence.stall_down);
-    proxy.order(Orders::default());
+    // No answer to a greeting can come through, or no greeting.
+    assert!(!cell.is_sending_to(BASE));
+    proxy.heal().await;
     assert_eq!(base.receive(5).await, numbers(2..=6));
+    cell.drain();
+    assert_eq!(cell.count_of(|event| matches!(event, LinkEvent::Lost { .. })), 0);
 }
 
 #[tokio::test]
-async fn a_path_that_swallows_everything_is_noticed_and_used_again_when_it_heals() {
-    survives(Orders { stall_up: true, stall_down: true, refuse: false }).await;
+async fn both_ends_notice_a_path_that_swallows_and_lose_nothing_by_it() {
+    both_ends_notice_and_go_on(&[Direction::Up, Direction::Down], Way::Discard).await;
 }
 
 #[tokio::test]
-async fn a_path_that_carries_one_direction_only_is_noticed_as_well() {
-    survives(Orders { stall_up: false, stall_down: true, refuse: false }).await;
+async fn both_ends_notice_a_path_that_stands_still_and_lose_nothing_by_it() {
+    both_ends_notice_and_go_on(&[Direction::Up, Direction::Down], Way::Stall).await;
+}
+
+#[tokio::test]
+async fn both_ends_notice_that_nothing_reaches_the_dialed_one() {
+    both_ends_notice_and_go_on(&[Direction::Up], Way::Discard).await;
+}
+
+#[tokio::test]
+async fn both_ends_notice_that_nothing_comes_back_from_the_dialed_one() {
+    both_ends_notice_and_go_on(&[Direction::Down], Way::Discard).await;
 }
 
 #[test]
@@ -92,12 +106,12 @@ fn a_dead_path_is_noticed_within_700_ms_and_a_healed_one_used_within_a_second() 
 #[tokio::test]
 async fn a_peer_whose_port_is_closed_counts_as_absent_and_one_that_only_hangs_does_not() {
     let (mut cell, mut base, proxy) = pair_over_a_proxy().await;
-    proxy.order(Orders { stall_up: true, stall_down: true, refuse: false });
+    proxy.set_both(Way::Stall);
     cell.event(is_end).await;
     let of_base = |cell: &Host| cell.plane.evidence().into_iter().find(|e| e.peer == BASE).unwrap();
     until(|| of_base(&cell).failure.is_some()).await;
     assert!(!of_base(&cell).is_absent());
-    proxy.order(Orders::default());
+    proxy.heal().await;
     until(|| cell.is_sending_to(BASE)).await;
     assert_eq!(of_base(&cell).ended_ns, None);
     // Nobody listens where it listened.

@@ -1,8 +1,8 @@
 //! What is full, too large or malformed hurts nobody but itself.
 
 use crate::host::{BASE, CELL, CLUSTER, Host, OTHER_CELL, numbers, until};
-use crate::proxy::Proxy;
 use bytes::Bytes;
+use marchland_chaos::Proxy;
 use marchland_common::link::{LinkLimits, ResetReason};
 use marchland_common::order::{Incarnation, Node};
 use marchland_proto::convert::node_to_wire;
@@ -16,8 +16,8 @@ use tonic::Streaming;
 #[tokio::test]
 async fn a_tick_thread_that_stands_still_costs_nobody_a_connection_or_a_bundle() {
     let (mut cell, mut base) = (Host::start(CELL).await, Host::start(BASE).await);
-    let proxy = Proxy::to(base.addr).await;
-    cell.knows(BASE, proxy.addr);
+    let proxy = Proxy::to(base.addr).unwrap();
+    cell.knows(BASE, proxy.addr());
     // Small ones: unread, so many of them would end an HTTP/2 connection.
     for _ in 0..1_000 {
         cell.send(BASE, 0);
@@ -25,7 +25,7 @@ async fn a_tick_thread_that_stands_still_costs_nobody_a_connection_or_a_bundle()
     }
     until(|| cell.counters.snapshot()["link_messages"] == 1_000).await;
     assert_eq!(base.receive(1_000).await, numbers(1..=1_000));
-    assert_eq!(proxy.accepted(), 1);
+    assert_eq!(proxy.counts().accepted, 1);
 }
 
 #[tokio::test]
@@ -51,8 +51,8 @@ async fn at_the_hard_limit_the_stream_is_given_up_told_and_begun_again() {
 #[tokio::test]
 async fn a_bundle_above_the_limit_is_refused_by_its_number_and_the_link_stays_up() {
     let (mut cell, mut base) = (Host::start(CELL).await, Host::start(BASE).await);
-    let proxy = Proxy::to(base.addr).await;
-    cell.knows(BASE, proxy.addr);
+    let proxy = Proxy::to(base.addr).unwrap();
+    cell.knows(BASE, proxy.addr());
     cell.send(BASE, 10);
     cell.send(BASE, BUNDLE_BYTES_MAX);
     cell.send(BASE, 10);
@@ -60,7 +60,7 @@ async fn a_bundle_above_the_limit_is_refused_by_its_number_and_the_link_stays_up
     let refused = cell.event(|event| matches!(event, LinkEvent::TooLarge { .. })).await;
     let LinkEvent::TooLarge { to, n, limit, .. } = refused else { unreachable!() };
     assert_eq!((to, n, limit), (BASE, 2, BUNDLE_BYTES_MAX));
-    assert_eq!(proxy.accepted(), 1);
+    assert_eq!(proxy.counts().accepted, 1);
 }
 
 /// A peer that speaks the wire's own words.

@@ -6,5 +6,4 @@ mod faults;
 mod greeting;
 mod host;
 mod limits;
-mod proxy;
 mod stall;

@@ -1,8 +1,8 @@
 //! Tick thread, journal and link plane together, while a disk hangs and a peer reads nothing.
 
 use crate::host::{BASE, CELL, Host, PATIENCE, notice, until};
-use crate::proxy::{Orders, Proxy};
 use bytes::Bytes;
+use marchland_chaos::{Proxy, Way};
 use marchland_common::journal::{JournalHeader, TickRecord};
 use marchland_common::msg::{Moment, Outgoing};
 use marchland_common::order::Tick;
@@ -112,8 +112,8 @@ fn config() -> JournalConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tick_thread_ticks_on_while_the_disk_hangs_and_the_peer_reads_nothing() {
     let (cell, mut base) = (Host::start(CELL).await, Host::start(BASE).await);
-    let proxy = Proxy::to(base.addr).await;
-    cell.knows(BASE, proxy.addr);
+    let proxy = Proxy::to(base.addr).unwrap();
+    cell.knows(BASE, proxy.addr());
     until(|| cell.is_sending_to(BASE)).await;
     let disk = Hanging::default();
     let counters = Counters::default();
@@ -140,11 +140,11 @@ async fn the_tick_thread_ticks_on_while_the_disk_hangs_and_the_peer_reads_nothin
         "{told:?}"
     );
     // The disk is back, but the peer reads nothing: the ticks go on all the same.
-    proxy.order(Orders { stall_up: true, stall_down: true, refuse: false });
+    proxy.set_both(Way::Stall);
     disk.hold(false);
     let before = ran();
     until(|| ran() > before + 100).await;
-    proxy.order(Orders::default());
+    proxy.heal().await;
     until(|| sent.load(Ordering::SeqCst) == 200).await;
     assert_eq!(base.receive(200).await, crate::host::numbers(1..=200));
     until(|| news.lock().unwrap().last() == Some(&JournalNews::CaughtUp)).await;

@@ -1,0 +1,42 @@
+//! A port that stays ours, whether somebody listens on it or not.
+
+use std::io;
+use std::net::SocketAddr;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
+
+/// A socket that is bound and does not listen: who dials it while nobody else listens is refused,
+/// and nobody else is given the port meanwhile.
+#[derive(Debug)]
+pub(crate) struct Port {
+    addr: SocketAddr,
+    _held: TcpSocket,
+}
+
+fn bound(addr: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Two sockets may share a port that both declare so, as long as at most one listens.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    Ok(socket)
+}
+
+impl Port {
+    pub(crate) fn take(addr: SocketAddr) -> io::Result<Self> {
+        let held = bound(addr)?;
+        Ok(Self { addr: held.local_addr()?, _held: held })
+    }
+
+    pub(crate) const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    pub(crate) fn listen(&self) -> io::Result<TcpListener> {
+        bound(self.addr)?.listen(BACKLOG)
+    }
+}
