@@ -2,7 +2,7 @@
 
 use crate::door::{Door, OpenOrders};
 use crate::gateway::{Funnel, Gateway, GatewayService, PlayRules};
-use crate::log::{Log, LogConfig, LogIdentity, OpenError, Recovery};
+use crate::log::{Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery};
 use crate::process::BaseTick;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
@@ -14,7 +14,7 @@ use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
     Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind, open_journal, prepare_dir, start,
+    StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -34,6 +34,9 @@ pub struct BaseOptions {
     pub rules: PlayRules,
     /// Entities without a client that this baseapp creates when it begins with an empty log.
     pub populate: Vec<BaseOrder>,
+    /// For tests: a disk that misbehaves on order, on which the log is kept instead of in the
+    /// process's folder.
+    pub disk: Option<MemoryDisk>,
 }
 
 /// Why a baseapp ended otherwise than by being asked to.
@@ -80,7 +83,7 @@ pub async fn run(
 ) -> Result<(), BaseError> {
     let process = options.process.clone();
     prepare_dir(&process.dir)?;
-    let link_door = bind(&process, process.listen).await?;
+    let link_door = bind_to_peers(&process).await?;
     let client_door = bind(&process, options.gateway).await?;
     let extra = BTreeMap::from([("gateway".to_owned(), client_door.advertised.clone())]);
     let started = start(&process, link_door.advertised.clone(), extra).await?;
@@ -107,7 +110,7 @@ async fn follow(
     doors: Doors,
     mut shutdown: ShutdownWatch,
 ) -> Result<(), BaseError> {
-    let counters = Counters::default();
+    let counters = coord.counters().clone();
     let watcher =
         Watcher::spawn(coord.clone(), coord.keys().root().to_owned(), WatcherOptions::default());
     let (peers, addresses) = PeerBook::new();
@@ -256,7 +259,11 @@ impl Parts<'_> {
         let wake = waker.clone();
         let wake = Box::new(move || wake.wake());
         let folder = self.options.process.dir.join(format!("log-{}", self.node.name));
-        let (log, recovery) = Log::open(&folder, identity, LogConfig::STANDARD, wake)?;
+        let config = LogConfig::STANDARD;
+        let (log, recovery) = match &self.options.disk {
+            Some(disk) => Log::open_in(Box::new(disk.clone()), identity, config, wake)?,
+            None => Log::open(&folder, identity, config, wake)?,
+        };
         let Recovery { checkpoint, records, .. } = recovery;
         let empty = checkpoint.is_none() && records.is_empty();
         let image = checkpoint.map(|image| image.entries).unwrap_or_default();

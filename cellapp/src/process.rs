@@ -1,5 +1,6 @@
 //! The tick thread's work. Nothing here waits.
 
+use crate::load::DeclaredLoad;
 use crate::work::Workshop;
 use bytes::Bytes;
 use marchland_cellapp_core::CellCore;
@@ -13,7 +14,7 @@ use marchland_runtime::journal::{Journal, JournalNews};
 use marchland_runtime::link::{Drained, LinkTick};
 use marchland_runtime::process::{HealthBoard, MapFeed, ShutdownWatch};
 use marchland_runtime::telemetry::Counters;
-use marchland_runtime::tick::{Spans, TickNow, TickProcess};
+use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub(crate) struct CellTick {
     pub(crate) links: LinkTick,
     pub(crate) feed: MapFeed,
     pub(crate) workshop: Workshop,
+    pub(crate) load: DeclaredLoad,
     pub(crate) health: HealthBoard,
     pub(crate) counters: Counters,
     pub(crate) registered: watch::Receiver<RegState>,
@@ -46,6 +48,7 @@ pub(crate) struct CellTick {
 
 impl TickProcess for CellTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
+        let begun_ns = monotonic_ns();
         self.hear_journal();
         self.hear_registration();
         self.hear_shutdown();
@@ -63,6 +66,7 @@ impl TickProcess for CellTick {
         let received = input.frames.iter().map(BundleRef::of_frame).collect();
         spans.mark(Phase::Network);
         let output = self.core.tick(input);
+        self.load.fill(begun_ns);
         spans.mark(Phase::Entity);
         let mut events = std::mem::take(&mut self.facts);
         events.extend(output.events);

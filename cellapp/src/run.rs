@@ -1,6 +1,7 @@
 //! The process from start to end.
 
 use crate::door::Door;
+use crate::load::DeclaredLoad;
 use crate::process::CellTick;
 use crate::work::{WorkRules, Workshop};
 use marchland_cellapp_core::CellCore;
@@ -16,7 +17,7 @@ use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
     Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind, open_journal, prepare_dir, start,
+    StartError, Started, bind_to_peers, open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -34,6 +35,8 @@ pub struct CellOptions {
     pub world: Arc<dyn World + Send + Sync>,
     /// How its asynchronous work is done.
     pub work: WorkRules,
+    /// For measurements: how many percent of its step a tick takes at least.
+    pub load_percent: u8,
 }
 
 /// Why a cellapp ended otherwise than by being asked to.
@@ -68,12 +71,12 @@ pub async fn run(
     ready: impl FnOnce(&str) + Send,
 ) -> Result<(), CellError> {
     prepare_dir(&options.process.dir)?;
-    let link_door = bind(&options.process, options.process.listen).await?;
+    let link_door = bind_to_peers(&options.process).await?;
     let advertised = link_door.advertised.clone();
     let Started { coord, registration } =
         start(&options.process, advertised.clone(), BTreeMap::new()).await?;
     ready(&advertised);
-    let counters = Counters::default();
+    let counters = coord.counters().clone();
     let root = coord.keys().root().to_owned();
     let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
     let (peers, addresses) = PeerBook::new();
@@ -139,6 +142,7 @@ impl Parts<'_> {
             journal: Some(journal),
             links,
             feed: self.feed.clone(),
+            load: DeclaredLoad::new(self.options.load_percent, ticks.step_ns),
             workshop: Workshop::new(self.options.work, io, self.counters.clone()),
             health: health.clone(),
             counters: self.counters.clone(),

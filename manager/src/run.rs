@@ -10,9 +10,9 @@ use marchland_proto::operator::operator_server::OperatorServer;
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{CoordClient, LeaderInfo, Watcher, WatcherOptions, campaign};
 use marchland_runtime::process::{
-    Bound, HealthBoard, MapFeed, ProcessOptions, ShutdownWatch, StartError, Started, bind, start,
+    Bound, HealthBoard, MapFeed, ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers,
+    start,
 };
-use marchland_runtime::telemetry::Counters;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,10 +66,10 @@ pub async fn run(
     shutdown: ShutdownWatch,
     ready: impl FnOnce(&str) + Send,
 ) -> Result<(), ManagerError> {
-    let Bound { listener, advertised, .. } = bind(&options.process, options.process.listen).await?;
+    let Bound { listener, advertised, .. } = bind_to_peers(&options.process).await?;
     let Started { coord, registration } =
         start(&options.process, advertised.clone(), BTreeMap::new()).await?;
-    let counters = Counters::default();
+    let counters = coord.counters().clone();
     let root = coord.keys().root().to_owned();
     let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
     let book = Arc::new(AddressBook::default());

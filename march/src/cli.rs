@@ -123,6 +123,9 @@ pub(crate) struct DemoArgs {
     /// One JSON object as the last line of stdout.
     #[arg(long)]
     pub(crate) json: bool,
+    /// For measurements: how many percent of its step a tick of a cellapp takes at least.
+    #[arg(long, hide = true, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=95))]
+    pub(crate) burn: u8,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -277,7 +280,7 @@ pub(crate) struct ProcessArgs {
     /// Where it listens for peers and the operator.
     #[arg(long, env = "MARCH_LISTEN", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// The host that others reach it under.
+    /// The host that others reach it under; host:port for the port of a proxy before it.
     #[arg(long, env = "MARCH_ADVERTISE")]
     pub(crate) advertise: Option<String>,
     /// Its folder.
@@ -305,6 +308,9 @@ pub(crate) struct CellArgs {
     /// Its name, like cell-1.
     #[arg(long, env = "MARCH_NAME", default_value = "cell-1")]
     pub(crate) name: NodeName,
+    /// For measurements: how many percent of its step a tick takes at least.
+    #[arg(long, hide = true, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=95))]
+    pub(crate) burn: u8,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
 }

@@ -107,6 +107,7 @@ pub(crate) async fn cellapp(args: CellArgs) -> Result<u8, Failure> {
         process,
         world: Arc::new(Frontier::new()),
         work: WorkRules { work: scout, least: Duration::from_millis(120) },
+        load_percent: args.burn,
     };
     let ready = args.process.ready_file.clone();
     let ended = marchland_cellapp::run(options, watch, |link| {
@@ -140,6 +141,7 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
             step: process.step,
         },
         populate: dens.into_iter().enumerate().map(wolf).collect(),
+        disk: None,
         process,
     };
     let ready = args.process.ready_file.clone();

@@ -82,7 +82,8 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn cell(&self, number: u16, etcd: &str) -> Start {
-        self.process(Role::Server, "cellapp", &format!("cell-{number}"), etcd, &[])
+        let more = ["--burn".to_owned(), self.args.burn.to_string()];
+        self.process(Role::Server, "cellapp", &format!("cell-{number}"), etcd, &more)
     }
 
     pub(super) fn bots_report(&self) -> PathBuf {

@@ -4,13 +4,14 @@ use crate::verbs::audit;
 use marchland_client::bots::BotsReport;
 use marchland_observe::{Outcome, Summary, Verdict, Violation};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     ticks: u64,
     entities: u64,
-    handoffs: marchland_observe::HandoffFigures,
+    handoffs: Handoffs,
     ticks_missed: u64,
     ticks_doubled: u64,
     ticks_frozen: u64,
@@ -21,6 +22,14 @@ pub(super) struct Report {
     audit: Outcome,
     violations: Vec<Violation>,
     dir: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Handoffs {
+    #[serde(flatten)]
+    figures: marchland_observe::HandoffFigures,
+    /// Committed ones by gap in ticks; 1 misses nothing.
+    gap: BTreeMap<i64, u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,7 +46,7 @@ impl Report {
         Self {
             ticks: sum.ticks,
             entities: sum.entities,
-            handoffs: sum.handoffs,
+            handoffs: Handoffs { figures: sum.handoffs, gap: sum.handoff_gaps.clone() },
             ticks_missed: sum.ticks_missed,
             ticks_doubled: sum.ticks_doubled,
             ticks_frozen: sum.ticks_frozen,

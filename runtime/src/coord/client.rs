@@ -9,6 +9,7 @@ use super::backoff::{Backoff, retry};
 use super::error::{CallError, CoordError};
 use super::keys::Keys;
 use super::txn::{Txn, TxnOutcome};
+use crate::telemetry::Counters;
 use bytes::Bytes;
 use etcd_client::proto::{PbKeyValue, PbTxnResponse};
 use etcd_client::{Client, ConnectOptions, GetOptions, KvClient, WatchOptions, WatchStream};
@@ -105,6 +106,7 @@ struct Inner {
     client: Client,
     keys: Keys,
     options: CoordOptions,
+    counters: Counters,
 }
 
 impl CoordClient {
@@ -125,7 +127,8 @@ impl CoordClient {
         let connecting = Client::connect(&endpoints, Some(connect));
         let client = connecting.await.map_err(|e| failed(e.into()))?;
         let deadline = Instant::now() + options.connect_timeout;
-        let this = Self(Arc::new(Inner { client, keys, options }));
+        let counters = Counters::default();
+        let this = Self(Arc::new(Inner { client, keys, options, counters }));
         let backoff = this.backoff(Duration::from_millis(50), Duration::from_secs(1));
         let ask = || async {
             let patience = this.0.options.request_timeout.min(this.0.options.connect_timeout);
@@ -148,6 +151,18 @@ impl CoordClient {
     #[must_use]
     pub fn options(&self) -> &CoordOptions {
         &self.0.options
+    }
+
+    /// How often each periodic job began, under `etcd_<job>`; a process counts its other things
+    /// beside them.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.0.counters
+    }
+
+    /// Counts that a periodic job began.
+    pub(super) fn begun(&self, job: &str) {
+        self.0.counters.counter(&format!("etcd_{job}")).add(1);
     }
 
     /// Delays drawn from this connection's seed.

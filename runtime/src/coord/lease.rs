@@ -76,6 +76,7 @@ pub(super) async fn keep_alive(
     loop {
         sleep_until(next).await;
         let sent = Instant::now();
+        client.begun("lease_renewals");
         let renewed = timeout(patience, renew(client, lease, &mut stream)).await;
         match renewed.unwrap_or(Err(CallError::Deadline(patience))) {
             Ok(true) => {

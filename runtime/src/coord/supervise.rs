@@ -170,6 +170,7 @@ impl Supervisor {
         let key = self.client.keys().member(self.node.name);
         loop {
             drop(timeout(self.options.self_check, self.check_now.notified()).await);
+            self.client.begun("self_checks");
             let found = match self.client.get(&key).await {
                 Ok(found) => found,
                 Err(error) => {

@@ -236,6 +236,7 @@ impl Task {
             tokio::select! {
                 biased;
                 () = sleep_until(relist_at) => {
+                    self.client.begun("lists");
                     self.list().await.map_err(unreachable)?;
                     *self.shared.health().stats.relists.entry(RelistReason::Periodic).or_default()
                         += 1;
@@ -318,6 +319,7 @@ impl Task {
 
     /// Asks the server for a sign of life. A failure shows as a stream that ends or stalls.
     async fn ask_for_progress(&self, stream: &mut WatchStream) {
+        self.client.begun("watch_questions");
         let asked = timeout(self.options.progress_every, stream.request_progress()).await;
         if !matches!(asked, Ok(Ok(()))) {
             tracing::debug!(prefix = %self.prefix, "cannot ask for progress");

@@ -13,4 +13,6 @@ pub use health::{HealthBoard, HealthReport};
 pub use options::ProcessOptions;
 pub use peers::{PeerAddresses, PeerBook};
 pub use shutdown::{Shutdown, ShutdownWatch};
-pub use start::{Bound, StartError, Started, bind, open_journal, prepare_dir, start};
+pub use start::{
+    Bound, StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
+};

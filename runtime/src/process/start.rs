@@ -87,7 +87,16 @@ pub fn prepare_dir(path: &Path) -> Result<(), StartError> {
     std::fs::remove_file(&probe).map_err(failed)
 }
 
-/// Listens.
+/// Listens for peers and the operator.
+///
+/// # Errors
+/// [`StartError::Port`], which names the address.
+pub async fn bind_to_peers(options: &ProcessOptions) -> Result<Bound, StartError> {
+    let bound = bind(options, options.listen).await?;
+    Ok(Bound { advertised: options.advertised_to_peers(bound.local), ..bound })
+}
+
+/// Listens for others.
 ///
 /// # Errors
 /// [`StartError::Port`], which names the address.

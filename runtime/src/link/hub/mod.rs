@@ -96,6 +96,9 @@ pub(super) struct Hub {
     malformed: Counter,
     messages: Counter,
     flushes: Counter,
+    connections: Counter,
+    disconnections: Counter,
+    frames_lost: Counter,
     state: Mutex<State>,
 }
 
@@ -126,6 +129,9 @@ impl Hub {
             malformed: counters.counter("link_malformed"),
             messages: counters.counter("link_messages"),
             flushes: counters.counter("link_flushes"),
+            connections: counters.counter("link_connections"),
+            disconnections: counters.counter("link_disconnections"),
+            frames_lost: counters.counter("link_frames_lost"),
             state: Mutex::new(state),
         };
         let feeds =
@@ -139,6 +145,12 @@ impl Hub {
 
     /// Tells the tick thread. A full queue means that it stands still: the event is counted.
     pub(super) fn tell(&self, event: LinkEvent) {
+        match &event {
+            LinkEvent::Connected { .. } => self.connections.add(1),
+            LinkEvent::Disconnected { .. } => self.disconnections.add(1),
+            LinkEvent::Lost { frames, .. } => self.frames_lost.add(*frames as u64),
+            _ => {}
+        }
         if self.events.try_send(event).is_err() {
             self.events_lost.add(1);
         }
