@@ -20,8 +20,9 @@ pub struct Entities {
     rows: IndexMap<EntityId, Real, FxBuildHasher>,
     /// Whose behaviour is called every tick, ascending.
     awake: Vec<EntityId>,
-    /// Woken since the list was put in order.
-    woken: Vec<EntityId>,
+    /// Who woke or fell asleep since that list was put in order, in this order. A thousand that
+    /// fall asleep at once cost one pass over the list and not one each.
+    turned: Vec<(EntityId, bool)>,
     /// Changed since their last step; each once.
     dirty: Vec<EntityId>,
     /// Something waits for their behaviour.
@@ -115,7 +116,7 @@ impl Entities {
     /// Enters a real into the lists that its fields ask for.
     fn list(&mut self, real: &mut Real) {
         match real.phase {
-            Phase::Active if real.awake => self.woken.push(real.id),
+            Phase::Active if real.awake => self.turned.push((real.id, true)),
             Phase::Active => {}
             Phase::Frozen(_) => {
                 self.frozen.insert(real.id);
@@ -138,7 +139,9 @@ impl Entities {
         let real = self.rows.swap_remove(&id)?;
         self.digest ^= real.part;
         self.of_slot.0[usize::from(id.slot().0)] -= 1;
-        self.drop_awake(id);
+        if real.awake && matches!(real.phase, Phase::Active) {
+            self.turned.push((id, false));
+        }
         self.waited_for.remove(&id);
         self.frozen.remove(&id);
         self.ended.remove(&id);
@@ -200,24 +203,23 @@ impl Entities {
         }
         real.awake = awake;
         if matches!(real.phase, Phase::Active) {
-            match awake {
-                true => self.woken.push(id),
-                false => self.drop_awake(id),
-            }
-        }
-    }
-
-    fn drop_awake(&mut self, id: EntityId) {
-        self.woken.retain(|other| *other != id);
-        if let Ok(at) = self.awake.binary_search(&id) {
-            self.awake.remove(at);
+            self.turned.push((id, awake));
         }
     }
 
     /// The awake reals, ascending.
     pub fn awake(&mut self) -> &[EntityId] {
-        if !self.woken.is_empty() {
-            self.awake.append(&mut self.woken);
+        if !self.turned.is_empty() {
+            let mut turned = std::mem::take(&mut self.turned);
+            // The newest word about each comes last.
+            turned.sort_by_key(|(id, _)| *id);
+            let mut next = turned.iter().map(|(id, _)| *id).peekable();
+            self.awake.retain(|id| {
+                while next.next_if(|turned| turned < id).is_some() {}
+                next.peek() != Some(id)
+            });
+            let last_words = turned.chunk_by(|one, two| one.0 == two.0).filter_map(<[_]>::last);
+            self.awake.extend(last_words.filter(|(_, awake)| *awake).map(|(id, _)| *id));
             self.awake.sort_unstable();
         }
         &self.awake
@@ -258,8 +260,8 @@ impl Entities {
         let is_active = matches!(phase, Phase::Active);
         real.phase = phase;
         match (was_active, is_active) {
-            (true, false) => self.drop_awake(id),
-            (false, true) if awake => self.woken.push(id),
+            (true, false) if awake => self.turned.push((id, false)),
+            (false, true) if awake => self.turned.push((id, true)),
             _ => {}
         }
         self.touch(id);

@@ -10,6 +10,7 @@ mod endings;
 mod handoff;
 mod hostile;
 mod messages;
+mod order;
 mod orders;
 mod restart;
 mod sessions;
