@@ -13,6 +13,11 @@ use tokio::time::{Instant, MissedTickBehavior};
 const THINK_EVERY: Duration = Duration::from_millis(200);
 /// How long a bot waits for its last answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(8);
+/// How long it then waits for the gateway to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Within this time after it was asked to end a bot has ended, whatever gateways do.
+pub(super) const END_WITHIN: Duration = Duration::from_secs(9);
+const _: () = assert!(END_WITHIN.as_millis() == LAST_ANSWERS.as_millis() + GOODBYE.as_millis());
 
 /// What one bot counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +30,13 @@ pub(super) struct Account {
     pub(super) views: u64,
     pub(super) view_errors: u64,
     pub(super) first_error: Option<String>,
+}
+
+impl Account {
+    /// Commands that have no answer yet.
+    pub(super) const fn open(&self) -> u64 {
+        self.sent.saturating_sub(self.applied + self.rejected + self.expired)
+    }
 }
 
 /// What a bot journals: facts in its own order, with the newest tick that it heard of.
@@ -53,46 +65,84 @@ impl Bot {
         }
     }
 
-    /// Plays until told to stop, then waits for its last answers and leaves.
+    /// Plays until told to stop, then waits for its last answers and leaves, all in all at most
+    /// [`END_WITHIN`]. What is unanswered by then stays so in the account.
     pub(super) async fn play(
-        mut self,
+        self,
         options: SessionOptions,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) -> Account {
-        let (session, mut told) = Session::open(options);
+        let (session, told) = Session::open(options);
+        self.play_over(session, told, stop).await
+    }
+
+    /// Plays over a session. Whatever it waits for in there, the end does not wait for.
+    pub(super) async fn play_over(
+        mut self,
+        session: Session,
+        told: mpsc::Receiver<Told>,
+        stop: watch::Receiver<bool>,
+    ) -> Account {
+        let mut asked = stop.clone();
+        let latest = async {
+            asked_to_end(&mut asked).await;
+            tokio::time::sleep(END_WITHIN).await;
+        };
+        // What can still be noted is noted before the end.
+        let left = tokio::select! {
+            biased;
+            () = self.follow(session, told, stop) => true,
+            () = latest => false,
+        };
+        if !left {
+            let open = self.account.open();
+            let text = format!(
+                "no gateway answered within {END_WITHIN:?} of being asked to end, {open} commands \
+                 unanswered"
+            );
+            self.account.first_error.get_or_insert(text);
+        }
+        self.account
+    }
+
+    /// Plays, waits for the last answers and leaves. Takes the session: it is over when this is.
+    async fn follow(
+        &mut self,
+        session: Session,
+        mut told: mpsc::Receiver<Told>,
+        mut stop: watch::Receiver<bool>,
+    ) {
         let mut think = tokio::time::interval(THINK_EVERY);
         think.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut until: Option<Instant> = None;
+        let (mut until, mut leaving): (Option<Instant>, bool) = (None, false);
         loop {
-            let over = until.is_some_and(|u| Instant::now() >= u || self.is_answered());
-            if over && session.logout().is_err() {
-                break;
+            let over = until.is_some_and(|u| Instant::now() >= u || self.account.open() == 0);
+            if over && !leaving {
+                leaving = true;
+                until = Some(Instant::now() + GOODBYE);
+                if session.logout().is_err() {
+                    return;
+                }
             }
             tokio::select! {
                 what = told.recv() => match what {
-                    Some(Told::Ended(end)) => {
-                        self.ended(&end, over);
-                        break;
-                    }
+                    Some(Told::Ended(end)) => return self.ended(&end, leaving),
                     Some(what) => self.hear(what).await,
-                    None => break,
+                    None => return,
                 },
                 _ = think.tick() => {
                     if until.is_none() && self.entity != EntityId(0) {
                         self.act(&session).await;
                     }
+                    if leaving && until.is_some_and(|u| Instant::now() >= u) {
+                        return;
+                    }
                 }
-                _ = stop.changed(), if until.is_none() => {
+                () = asked_to_end(&mut stop), if until.is_none() => {
                     until = Some(Instant::now() + LAST_ANSWERS);
                 }
             }
         }
-        self.account
-    }
-
-    const fn is_answered(&self) -> bool {
-        let a = &self.account;
-        a.applied + a.rejected + a.expired == a.sent
     }
 
     fn ended(&mut self, end: &SessionEnd, wanted: bool) {
@@ -163,4 +213,9 @@ impl Bot {
         // Without a journal nobody listens, and nothing is missed.
         let _ = self.facts.send((self.tick, event)).await;
     }
+}
+
+async fn asked_to_end(stop: &mut watch::Receiver<bool>) {
+    // An error means that nobody is left who could ask: that is asking.
+    let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -50,12 +50,11 @@ pub struct BotsReport {
 
 impl BotsReport {
     fn add(&mut self, account: Account) {
-        let answered = account.applied + account.rejected + account.expired;
         self.sent += account.sent;
         self.applied += account.applied;
         self.rejected += account.rejected;
         self.expired += account.expired;
-        self.unanswered += account.sent.saturating_sub(answered);
+        self.unanswered += account.open();
         self.resumed += account.resumed;
         self.views += account.views;
         self.view_errors += account.view_errors;
@@ -70,8 +69,9 @@ const FACTS_MAX: usize = 8_192;
 /// Bots log in a few at a time, not all in the same tick.
 const LOGIN_EVERY: Duration = Duration::from_millis(5);
 
-/// Runs a crowd until `stop` becomes true and the last answers are in. Everything that bots say
-/// and hear goes to `journal`, in each bot's own order.
+/// Runs a crowd until `stop` becomes true and the last answers are in, or nine seconds later at
+/// most: gateways that are gone answer nobody, and what they owe is reported as unanswered.
+/// Everything that bots say and hear goes to `journal`, in each bot's own order.
 pub async fn run(
     options: BotsOptions,
     stop: watch::Receiver<bool>,
@@ -85,6 +85,10 @@ pub async fn run(
     });
     let mut bots = JoinSet::new();
     for number in 1..=options.count {
+        // A crowd that is asked to end grows no further.
+        if *stop.borrow() {
+            break;
+        }
         let bot = Bot::new(Brain::new(options.seed, number), facts.clone());
         bots.spawn(bot.play(session_of(&options, number), stop.clone()));
         tokio::time::sleep(LOGIN_EVERY).await;

@@ -6,6 +6,8 @@
 mod bot;
 mod brain;
 mod crowd;
+#[cfg(test)]
+mod tests;
 
 pub use brain::{Brain, Wish};
 pub use crowd::{BotsOptions, BotsReport, run};

@@ -8,12 +8,15 @@
 mod outcome;
 mod play;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use outcome::{Outcome, outcome_of};
 
 use bytes::Bytes;
 use marchland_common::order::{EntityId, Epoch, KindId, Seq, SessionId, Tick};
 use marchland_common::world::Value;
+use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -136,10 +139,13 @@ pub(crate) enum Ask {
     Logout,
 }
 
-/// A session that is open or coming back.
+/// A session that is open or coming back. Dropping it ends the session here at once, also while
+/// no gateway answers; what was asked and not sent by then is not sent any more.
 #[derive(Debug)]
 pub struct Session {
     asks: mpsc::Sender<Ask>,
+    /// Its other end learns when this one is dropped.
+    _here: oneshot::Sender<Infallible>,
 }
 
 /// Most things that wait to be sent.
@@ -155,8 +161,15 @@ impl Session {
     pub fn open(options: SessionOptions) -> (Self, mpsc::Receiver<Told>) {
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         let (tell, told) = mpsc::channel(TOLD_MAX);
-        tokio::spawn(task::SessionTask::new(options, asked, tell).run());
-        (Self { asks }, told)
+        let (here, gone) = oneshot::channel();
+        tokio::spawn(task::SessionTask::new(options, asked, tell).run(gone));
+        (Self { asks, _here: here }, told)
+    }
+
+    /// A session whose gateway is the test itself: it reads what is asked.
+    #[cfg(test)]
+    pub(crate) fn over(asks: mpsc::Sender<Ask>) -> Self {
+        Self { asks, _here: oneshot::channel().0 }
     }
 
     /// Sends a command to the own entity and returns its number. `ttl` is in ticks; 0 is the

@@ -7,8 +7,9 @@ use marchland_common::order::{EntityId, Epoch, KindId, Seq, SessionId, Tick};
 use marchland_common::world::Value;
 use marchland_proto::client::{self as wire, Down, Up, down, prop, up};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 /// Most redirects in a row before the gateways count as confused.
@@ -67,8 +68,13 @@ impl SessionTask {
         }
     }
 
-    pub(super) async fn run(mut self) {
-        let end = self.keep_open().await;
+    /// Runs until the session is over, or at once to its end when the handle is `gone`: whatever
+    /// the gateways do, nothing is said for a program that has left.
+    pub(super) async fn run(mut self, gone: oneshot::Receiver<Infallible>) {
+        let end = tokio::select! {
+            end = self.keep_open() => end,
+            _ = gone => SessionEnd::Closed,
+        };
         // The program may have gone already.
         let _ = self.tell.send(Told::Ended(end)).await;
     }
@@ -267,7 +273,7 @@ impl SessionTask {
         method: String,
         args: Bytes,
         ttl: u32,
-        number: tokio::sync::oneshot::Sender<u64>,
+        number: oneshot::Sender<u64>,
         stream: &Stream,
     ) -> Result<(), StreamEnd> {
         self.last_n += 1;
