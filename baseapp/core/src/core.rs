@@ -195,6 +195,7 @@ impl BaseCore {
         }
         self.check_order_deadlines();
         self.expire_unsent();
+        self.end_stuck_streams();
         self.retry_due();
         self.repeat_fences();
         self.ask_peers();

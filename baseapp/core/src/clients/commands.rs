@@ -14,6 +14,7 @@ use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToCell, Command, Msg};
 use marchland_common::order::{EntityId, SessionId, Tick};
 use marchland_common::world::{CommandOutcome, Rejection};
+use std::collections::BTreeSet;
 
 impl BaseCore {
     pub(crate) fn on_command(
@@ -115,6 +116,27 @@ impl BaseCore {
                 later.for_each(|open| open.behind = open.behind.max(n));
             }
             self.tidy_queue(entity);
+        }
+    }
+
+    /// After a restart a command may have been seen by an owner, so the base does not let it
+    /// expire; and while its client acknowledges nothing no owner can. That is not waited for in
+    /// silence: the stream ends, and a client that comes back says what it has.
+    pub(crate) fn end_stuck_streams(&mut self) {
+        let commands = self.queues.values().flat_map(|queue| &queue.commands);
+        let late = commands.filter(|open| open.sent.is_none() && open.command.deadline < self.tick);
+        let stuck: BTreeSet<SessionId> = late
+            .filter(|open| {
+                let stream = self.streams.get(&open.command.session);
+                stream.is_some_and(|s| s.open && s.acked < open.behind)
+            })
+            .map(|open| open.command.session)
+            .collect();
+        for session in stuck {
+            let entity = self.streams.get(&session).map(|stream| stream.entity);
+            self.refusals.add(Refused::QueueFull, None, entity);
+            self.end_stream(session, "a command waits for the acknowledgement of an answer");
+            self.on_gone(session);
         }
     }
 

@@ -102,6 +102,32 @@ fn the_sixty_fifth_command_without_an_acknowledgement_is_told_busy() {
     assert_eq!(told.last(), Some(&rejected(UNACKNOWLEDGED_MAX + 1, Rejection::Busy)));
 }
 
+/// A client need not be ours: one that never says which answers it has hears of each command all
+/// the same, of those behind a refusal at their deadline.
+#[test]
+fn a_client_that_never_acknowledges_gets_an_answer_to_each_command() {
+    let mut cluster = Cluster::new();
+    let client = login(&mut cluster, "ann");
+    let mut hidden = command(&client, 1, 0);
+    if let ClientEvent::Command { method, .. } = &mut hidden {
+        *method = HIDDEN;
+    }
+    let more = (2..=UNACKNOWLEDGED_MAX + 3).map(|n| command(&client, n, 0));
+    cluster.bases[0].clients_in = [hidden].into_iter().chain(more).collect();
+    cluster.ticks(2);
+    let refused = [rejected(1, Rejection::NotExposed)];
+    assert_eq!(answers(&cluster, &client), refused);
+    assert!(cluster.owner(1).commands().is_empty(), "all wait for the acknowledgement");
+    let deadline = cluster.bases[0].config.command_deadline;
+    cluster.ticks(deadline + 2);
+    let expired = (2..=UNACKNOWLEDGED_MAX).map(|n| (n, CommandOutcome::Expired));
+    let busy = UNACKNOWLEDGED_MAX + 1..=UNACKNOWLEDGED_MAX + 3;
+    let busy = busy.map(|n| rejected(n, Rejection::Busy));
+    let expected: Vec<_> = refused.into_iter().chain(expired).chain(busy).collect();
+    assert_eq!(answers(&cluster, &client), expected);
+    assert!(cluster.owner(1).commands().is_empty());
+}
+
 #[test]
 fn a_full_queue_is_busy_and_a_client_that_never_listens_is_sent_away() {
     let mut cluster = Cluster::with(1, |config| config.queue_max = 8);

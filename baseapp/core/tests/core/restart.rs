@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 /// A busy while: births, a client, commands, a handoff, messages, a spawn, an end. Returns the
 /// durable mark after every moment in which the disk was done.
-fn busy() -> (Cluster, Vec<u64>) {
+pub fn busy() -> (Cluster, Vec<u64>) {
     let mut cluster = Cluster::with(1, |config| config.id_reserve = 3);
     let mut marks = Vec::new();
     let (a, b, c) = (cluster.born(), cluster.born_at(0, east()), cluster.born());
@@ -292,6 +292,38 @@ fn a_client_comes_back_to_a_restarted_base_and_misses_no_answer() {
         })
         .collect();
     assert_eq!(answers, [5, 6]);
+}
+
+#[test]
+fn a_client_that_acknowledges_nothing_after_a_restart_is_told_that_its_commands_wait() {
+    let mut cluster = Cluster::new();
+    let client = login(&mut cluster, "ann");
+    let mut hidden = command(&client, 1, 0);
+    if let ClientEvent::Command { method, .. } = &mut hidden {
+        *method = HIDDEN;
+    }
+    cluster.bases[0].clients_in.push(hidden);
+    cluster.ticks(2);
+    let mut again = reborn(&cluster, cluster.bases[0].log.len());
+    again.tick();
+    again.bases[0].clients_in = vec![resume(&client, 9, 0)];
+    again.tick();
+    again.bases[0].clients_in = vec![command(&client, 2, 0)];
+    let deadline = again.bases[0].config.command_deadline;
+    again.ticks(deadline);
+    let told = answers(&again, &client);
+    assert_eq!(told, [rejected(1, Rejection::NotExposed)]);
+    assert!(again.owner(1).commands().is_empty());
+    let is_ended = |frame: &ClientFrame| matches!(frame, ClientFrame::Ended { .. });
+    assert!(!again.bases[0].frames_of(client.session).iter().any(is_ended));
+    again.ticks(4);
+    assert!(again.bases[0].frames_of(client.session).last().is_some_and(is_ended));
+    // A client that comes back and says what it has gets its answer.
+    again.bases[0].clients_in = vec![resume(&client, 10, 1)];
+    again.ticks(2);
+    run_commands(again.owner(1), client.entity);
+    again.ticks(2);
+    assert_eq!(answers(&again, &client).last(), Some(&applied(2)));
 }
 
 #[test]
