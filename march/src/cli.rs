@@ -245,7 +245,7 @@ pub(crate) struct OrderArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// The folder with the journals.
+    /// The folder with the journals and the bases' logs, which are only read.
     pub(crate) dir: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,

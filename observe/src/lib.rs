@@ -1,7 +1,8 @@
-//! What happened in a cluster, from the journals of its processes: the merged order of events, a
-//! verdict on the invariants that the product promises, and the figures of a run.
+//! What happened in a cluster, from the journals of its processes and the logs of its bases: the
+//! merged order of events, a verdict on the invariants that the product promises, and the figures
+//! of a run.
 //!
-//! Everything here is a pure function of journals; only [`load`] touches a disk. No clock is
+//! Everything here is a pure function of journals and logs; only [`load`] touches a disk. No clock is
 //! trusted: the order is that of each process and that of bundles between processes, and two
 //! events that neither connects are concurrent.
 
@@ -17,6 +18,6 @@ mod testing;
 pub use audit::{
     AuditOptions, Invariant, InvariantCount, Outcome, Verdict, Violation, audit, invariants, judge,
 };
-pub use journals::{Journals, LoadError, Process, load};
+pub use journals::{BaseLog, Journals, LoadError, Process, load};
 pub use order::{EventId, Line, Lines, Order, OrderFilter, Relation, columns, order};
 pub use summary::{CommandFigures, HandoffFigures, Summary, summary};

@@ -3,10 +3,12 @@
 mod event;
 mod file;
 pub mod frame;
+mod logged;
 mod record;
 mod refusal;
 
 pub use event::*;
 pub use file::*;
+pub use logged::*;
 pub use record::*;
 pub use refusal::*;

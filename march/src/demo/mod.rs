@@ -42,8 +42,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<u8, Failure> {
     if let Err(failure) = stopped {
         tracing::warn!(%failure, "some processes did not end by themselves");
     }
-    let notes =
-        AuditNotes { census_at: played.census_at, killed: children.lost(), clients: args.bots > 0 };
+    let notes = AuditNotes { census_at: played.census_at, killed: children.lost() };
     write_json(&dir.join(NOTES_FILE), &notes)?;
     conclude(&args, &dir, played.bots)
 }

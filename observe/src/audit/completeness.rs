@@ -1,12 +1,13 @@
 //! What an audit cannot see, and why its verdict is then none.
 
+use super::options::AuditOptions;
 use super::pass::Cx;
-use super::rules;
+use super::rules::{self, Subjects};
 use super::verdict::Findings;
 use crate::journals::{Journals, Process};
 use crate::merge::Oddity;
 use marchland_common::journal::TickRecord;
-use marchland_common::order::{Node, NodeKind, Tick};
+use marchland_common::order::{Node, NodeKind, NodeName, Tick};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -19,6 +20,9 @@ pub struct Sight {
     /// Lives that took part without a journal; true if somebody heard them.
     absent: BTreeMap<Node, bool>,
     servers_are_whole: bool,
+    /// Bases by name: whether the journals of all their lives are whole, and whether all ended in
+    /// order.
+    bases: BTreeMap<NodeName, (bool, bool)>,
 }
 
 const fn is_server(node: &Node) -> bool {
@@ -41,7 +45,13 @@ impl Sight {
         let whole = nodes.zip(whole_procs.iter().copied()).collect();
         let mut servers = journals.processes().iter().filter(|p| is_server(&p.node()));
         let servers_are_whole = servers.all(Process::is_whole);
-        Self { whole, whole_procs, absent: BTreeMap::new(), servers_are_whole }
+        let mut bases: BTreeMap<NodeName, (bool, bool)> = BTreeMap::new();
+        for process in journals.processes().iter().filter(|p| p.kind() == NodeKind::Base) {
+            let base = bases.entry(process.node().name).or_insert((true, true));
+            base.0 &= process.is_whole();
+            base.1 &= process.end().is_some();
+        }
+        Self { whole, whole_procs, absent: BTreeMap::new(), servers_are_whole, bases }
     }
 
     /// Notes whom a record speaks with.
@@ -70,6 +80,17 @@ impl Sight {
         self.servers_are_whole && !self.absent.keys().any(is_server)
     }
 
+    /// Whether everything that all lives of a base did is known, as far as one can tell by now.
+    pub fn sees_log(&self, base: NodeName) -> bool {
+        let is_whole = self.bases.get(&base).is_some_and(|(whole, _)| *whole);
+        is_whole && !self.absent.keys().any(|node| node.name == base)
+    }
+
+    /// Whether all lives of a base that left journals ended in order.
+    pub fn ended(&self, base: NodeName) -> bool {
+        self.bases.get(&base).is_some_and(|(_, ended)| *ended)
+    }
+
     /// Whether everything that all lives of a kind did is known, as far as one can tell by now.
     pub fn sees_all(&self, kind: NodeKind) -> bool {
         let of_kind = |node: &Node| node.name.kind == kind;
@@ -78,8 +99,46 @@ impl Sight {
     }
 }
 
-/// Everything that keeps the verdict from being complete, for people.
-pub fn reasons(journals: &Journals, cx: &Cx<'_>, counts: &[(&str, &Findings)]) -> Vec<String> {
+/// What was not checked.
+pub struct Gaps {
+    /// Everything that keeps the verdict from being complete, for people.
+    pub incomplete: Vec<String>,
+    /// What the journals prove to have had nothing to check, by name, and why.
+    pub not_applicable: BTreeMap<String, String>,
+}
+
+/// What was not checked, and whether that matters. Journals that are not all there prove nothing.
+pub fn gaps(
+    journals: &Journals,
+    cx: &Cx<'_>,
+    subjects: &Subjects,
+    counts: &[(&str, &Findings)],
+) -> Gaps {
+    let mut incomplete = unseen(journals, cx);
+    let is_whole = incomplete.is_empty();
+    let mut not_applicable = BTreeMap::new();
+    let excused = &cx.options.out_of_scope;
+    for name in excused {
+        if !rules::TABLE.iter().any(|rule| rule.invariant.name == name) {
+            incomplete.push(format!("`{name}` is out of scope, and is no invariant"));
+        }
+    }
+    for (row, (name, findings)) in counts.iter().enumerate() {
+        if findings.checked > 0 || excused.contains(*name) {
+            continue;
+        }
+        match subjects.absent(row).filter(|_| is_whole) {
+            Some(why) => {
+                not_applicable.insert((*name).to_owned(), why.to_owned());
+            }
+            None => incomplete.push(format!("`{name}` was never checked")),
+        }
+    }
+    Gaps { incomplete, not_applicable }
+}
+
+/// Everything that is not in the journals and should be, for people.
+fn unseen(journals: &Journals, cx: &Cx<'_>) -> Vec<String> {
     let mut out = Vec::new();
     if journals.processes().is_empty() {
         out.push("there is no journal".to_owned());
@@ -97,7 +156,7 @@ pub fn reasons(journals: &Journals, cx: &Cx<'_>, counts: &[(&str, &Findings)]) -
     }
     out.extend(cx.oddities.iter().filter_map(|oddity| odd(journals, oddity)));
     out.extend(unseen_clients(cx));
-    judge_counts(cx, counts, &mut out);
+    out.extend(unseen_logs(cx));
     out
 }
 
@@ -125,6 +184,15 @@ fn unseen_clients(cx: &Cx<'_>) -> Option<String> {
     Some(format!("clients of {count} sessions left no journal, that of session {first} the first"))
 }
 
+/// What a base wrote is on its disk; journals alone only say so.
+fn unseen_logs(cx: &Cx<'_>) -> Vec<String> {
+    if AuditOptions::LOGS.iter().all(|name| cx.options.out_of_scope.contains(*name)) {
+        return Vec::new();
+    }
+    let unseen = cx.state.logs.keys().filter(|base| !cx.written.contains_key(base));
+    unseen.map(|base| format!("the log of {base} is not here")).collect()
+}
+
 fn odd(journals: &Journals, oddity: &Oddity) -> Option<String> {
     let place = |at: &crate::merge::At| {
         let process = journals.processes().get(at.proc as usize)?;
@@ -141,20 +209,6 @@ fn odd(journals: &Journals, oddity: &Oddity) -> Option<String> {
         Oddity::Undecodable { at } => {
             let (node, _) = place(at)?;
             Some(format!("{node}: record {} does not decode", at.record))
-        }
-    }
-}
-
-fn judge_counts(cx: &Cx<'_>, counts: &[(&str, &Findings)], out: &mut Vec<String>) {
-    let excused = &cx.options.out_of_scope;
-    for name in excused {
-        if !rules::TABLE.iter().any(|rule| rule.invariant.name == name) {
-            out.push(format!("`{name}` is out of scope, and is no invariant"));
-        }
-    }
-    for (name, findings) in counts {
-        if findings.checked == 0 && !excused.contains(*name) {
-            out.push(format!("`{name}` was never checked"));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The verdict on a run: a pure function from journals to the invariants that hold in them.
+//! The verdict on a run: a pure function from journals, and the logs beside them, to the invariants
+//! that hold in them.
 //!
 //! One pass over the merged order feeds every event to the rules that want it. A rule accuses only
 //! with facts in hand: the absence of something counts only where the journal that should hold it
@@ -18,7 +19,7 @@ pub use options::AuditOptions;
 pub use rules::{Invariant, invariants};
 pub use verdict::{InvariantCount, Outcome, Verdict, Violation};
 
-pub(crate) use lineage::{Accepted, Cut, CutWhat, Grown, What};
+pub(crate) use lineage::{Accepted, Cut, CutWhat, FIRST, Grown, Line, Mark, Ownership, What};
 pub(crate) use pass::{Cx, Here, Moments, Watch};
 pub(crate) use verdict::Findings;
 

@@ -60,6 +60,9 @@ impl AuditOptions {
     /// Those that need an entity to cross a border or to be handed over.
     pub const HANDOFFS: [&'static str; 2] = ["handed-over-in-time", "tick-not-doubled"];
 
+    /// Those that compare journals with what is on the bases' disks.
+    pub const LOGS: [&'static str; 3] = ["log-is-whole", "log-as-told", "image-is-lineage"];
+
     /// Declares invariants out of scope.
     #[must_use]
     pub fn without(mut self, names: &[&str]) -> Self {

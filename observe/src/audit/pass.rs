@@ -1,18 +1,19 @@
 //! The one pass: every event of the merged order, to the rules that want it.
 
-use super::completeness::{self, Sight};
+use super::completeness::{self, Gaps, Sight};
 use super::lineage::{Cut, Grown};
 use super::options::AuditOptions;
-use super::rules;
+use super::rules::{self, Subjects};
 use super::state::{self, State};
 use super::verdict::{Findings, Found, InvariantCount, Outcome, Verdict, Violation};
 use crate::facts::Kind;
-use crate::journals::Journals;
+use crate::journals::{BaseLog, Journals};
 use crate::merge::{At, Clocks, Numbers, Oddity, Walk};
 use crate::order::{Line, line_at, moment_line};
 use crate::summary::{Figures, Summary};
 use marchland_common::journal::{Event, TickRecord};
-use marchland_common::order::{Node, NodeKind, Tick};
+use marchland_common::order::{Node, NodeKind, NodeName, Tick};
+use std::collections::BTreeMap;
 
 /// An event and where it stands.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub struct Cx<'a> {
     pub options: &'a AuditOptions,
     pub sight: &'a Sight,
     pub oddities: &'a [Oddity],
+    /// What is on disk of the bases' logs.
+    pub written: &'a BTreeMap<NodeName, BaseLog>,
 }
 
 impl Cx<'_> {
@@ -61,6 +64,18 @@ impl Cx<'_> {
     /// fact is missing, or that facts do not add up, accuses nobody.
     pub fn is_blind(&self) -> bool {
         !self.sight.sees_servers() || !self.state.unknown_logs.is_empty()
+    }
+
+    /// Whether everything that all lives of a base wrote into its log is known. Final at the end
+    /// of the pass.
+    pub fn sees_log(&self, base: NodeName) -> bool {
+        self.sight.sees_log(base) && !self.state.unknown_logs.contains(&base)
+    }
+
+    /// Whether nothing is in a base's log that its journals do not tell: a life that was killed
+    /// may have written what it could not tell any more, and one that still runs does.
+    pub fn tells_all(&self, base: NodeName) -> bool {
+        self.sees_log(base) && self.sight.ended(base)
     }
 
     /// Whether one event could have caused another.
@@ -97,10 +112,12 @@ struct Slot {
 
 struct Pass<'a> {
     walk: Walk<'a>,
+    written: &'a BTreeMap<NodeName, BaseLog>,
     options: &'a AuditOptions,
     state: State,
     sight: Sight,
     numbers: Numbers,
+    subjects: Subjects,
     slots: Vec<Slot>,
     figures: Figures,
     /// Findings of the figures, which have none.
@@ -120,10 +137,12 @@ pub fn run(journals: &Journals, options: &AuditOptions) -> (Verdict, Summary) {
     }
     let mut pass = Pass {
         walk: Walk::new(journals),
+        written: journals.logs(),
         options,
         state: State::new(journals),
         sight: Sight::of(journals),
         numbers: Numbers::new(journals.processes().len()),
+        subjects: Subjects::new(),
         slots,
         figures: Figures::default(),
         unused: Findings::default(),
@@ -145,6 +164,7 @@ macro_rules! cx {
             options: $pass.options,
             sight: &$pass.sight,
             oddities: $pass.walk.oddities(),
+            written: $pass.written,
         }
     };
 }
@@ -174,8 +194,10 @@ impl Pass<'_> {
             }
             self.figures.on_cut(&cut, &cx, &mut self.unused);
         }
+        let kind = Kind::of(here.event);
+        self.subjects.note(kind, here.event);
         let cx = cx!(self);
-        for index in &self.wanted[Kind::of(here.event) as usize] {
+        for index in &self.wanted[kind as usize] {
             let slot = &mut self.slots[*index];
             slot.watch.on(here, &cx, &mut slot.findings);
         }
@@ -198,7 +220,8 @@ impl Pass<'_> {
         let found = self.slots.iter().map(|slot| &slot.findings);
         let counts: Vec<(&str, &Findings)> =
             rules::TABLE.iter().map(|rule| rule.invariant.name).zip(found).collect();
-        let incomplete = completeness::reasons(journals, &cx, &counts);
+        let Gaps { incomplete, not_applicable } =
+            completeness::gaps(journals, &cx, &self.subjects, &counts);
         let mut violations = Vec::new();
         for (name, findings) in &counts {
             let told = findings.told.iter();
@@ -215,7 +238,8 @@ impl Pass<'_> {
             (false, true) => Outcome::Pass,
             (false, false) => Outcome::Incomplete,
         };
-        (Verdict { verdict, invariants: invariants.collect(), violations, incomplete }, summary)
+        let invariants = invariants.collect();
+        (Verdict { verdict, invariants, violations, incomplete, not_applicable }, summary)
     }
 
     fn violation(&self, journals: &Journals, name: &str, found: &Found) -> Violation {

@@ -64,6 +64,10 @@ pub struct Verdict {
     /// Why the verdict is not complete, for people.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub incomplete: Vec<String>,
+    /// Invariants that had nothing to check, by name, and what the journals prove to have not
+    /// happened. They do not keep a verdict from being complete.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub not_applicable: BTreeMap<String, String>,
 }
 
 impl Verdict {

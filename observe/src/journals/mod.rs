@@ -5,14 +5,16 @@
 //! until they are read, so that a long run needs little more memory than its files take.
 
 mod load;
+mod logs;
 mod segment;
 #[cfg(test)]
 mod tests;
 
 pub use load::{LoadError, load};
+pub use logs::BaseLog;
 
 use marchland_common::journal::{JournalHeader, Record, TickRecord, decode_record};
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{Node, NodeKind, NodeName};
 use segment::Segment;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use std::collections::BTreeMap;
 pub struct Journals {
     processes: Vec<Process>,
     strays: Vec<String>,
+    logs: BTreeMap<NodeName, BaseLog>,
 }
 
 /// The journal of one life of a process.
@@ -50,7 +53,7 @@ impl Journals {
             let process = processes.entry(node).or_insert_with(|| Process::empty(node));
             records.into_iter().for_each(|record| process.push(record));
         }
-        Self { processes: processes.into_values().collect(), strays: Vec::new() }
+        Self { processes: processes.into_values().collect(), ..Self::default() }
     }
 
     /// All lives, by name and incarnation.
@@ -78,7 +81,7 @@ impl Journals {
         }
         let processes =
             lives.into_iter().map(|(node, segments)| Process::of_segments(node, segments));
-        Self { processes: processes.collect(), strays }
+        Self { processes: processes.collect(), strays, ..Self::default() }
     }
 }
 

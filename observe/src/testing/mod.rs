@@ -11,15 +11,18 @@ mod client;
 mod corrupt;
 mod files;
 mod journal;
+mod logs;
 
 pub use corrupt::{CORRUPTIONS, Corruption};
 pub use files::segment;
+pub use logs::image;
 
+use crate::journals::{BaseLog, Journals};
 use base::BaseModel;
 use cell::CellModel;
 use client::ClientModel;
 use journal::Writer;
-use marchland_common::journal::Record;
+use marchland_common::journal::{Event, Record};
 use marchland_common::order::{EntityId, Epoch, Node, NodeKind, Seq, SessionId, SlotId, Tick};
 use marchland_common::rng::Rng;
 use marchland_common::world::{CommandOutcome, MessageOutcome, Rejection};
@@ -155,7 +158,8 @@ impl Cluster {
             self.run_client();
         }
         let killed = self.writer.killed();
-        History { journals: self.writer.end(), killed }
+        let journals = self.writer.end();
+        History { logs: logs::logs_of(&journals), journals, killed }
     }
 }
 
@@ -163,12 +167,32 @@ impl Cluster {
 #[derive(Clone, Debug)]
 pub struct History {
     pub journals: Vec<(Node, Vec<Record>)>,
+    /// What is on the bases' disks.
+    pub logs: Vec<BaseLog>,
     pub killed: BTreeSet<Node>,
+}
+
+impl History {
+    /// As an audit reads it.
+    pub fn read(&self) -> Journals {
+        Journals::from_records(self.journals.clone()).with_logs(self.logs.clone())
+    }
 }
 
 /// A correct history.
 pub fn history(plan: Plan) -> History {
     Cluster::new(plan).run()
+}
+
+/// Takes events out of all journals, as if what they tell had not happened.
+pub fn forget(history: &mut History, what: impl Fn(&Event) -> bool) {
+    for (_, records) in &mut history.journals {
+        for record in records {
+            if let Record::Tick(tick) = record {
+                tick.events.retain(|event| !what(event));
+            }
+        }
+    }
 }
 
 /// The names of the model's processes.

@@ -5,9 +5,11 @@
 //! applying it, and a restart applies the same records in the same order, so what is read back is
 //! what was there. A prefix of the log is a state that the base was in.
 
+mod account;
 mod replay;
 mod store;
 
+pub use account::account;
 pub use replay::{Recovered, ReplayError, replay};
 pub use store::{Alone, BadRecord, SessionRow, SlotRow, Store};
 

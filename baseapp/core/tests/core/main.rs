@@ -2,6 +2,7 @@
 //! proof that nothing leaves before it is durable.
 #![allow(clippy::unwrap_used)]
 
+mod account;
 mod support;
 
 mod bugs;

@@ -1,9 +1,11 @@
-//! Judges the journals of a cluster.
+//! Judges the journals of a cluster, and the write-ahead logs of its bases.
+
+mod logs;
 
 use super::{print_json, print_line, print_table};
 use crate::cli::AuditArgs;
 use crate::exit::{CHECK_FAILED, Failure, NOT_FOUND};
-use marchland_common::order::{Node, NodeKind, Tick};
+use marchland_common::order::{Node, Tick};
 use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, columns, judge, load};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,8 +19,6 @@ pub(crate) struct AuditNotes {
     /// were lost.
     #[serde(default)]
     pub(crate) killed: Vec<String>,
-    /// Whether clients played.
-    pub(crate) clients: bool,
 }
 
 /// The name of that file.
@@ -31,16 +31,10 @@ impl AuditNotes {
     }
 
     fn options(&self, journals: &Journals) -> AuditOptions {
-        let options = AuditOptions {
+        AuditOptions {
             census_at: self.census_at.map(Tick),
             killed: lost_lives(journals, &self.killed),
             ..AuditOptions::default()
-        };
-        if self.clients {
-            options
-        } else {
-            // Nobody commanded, saw or healed anything.
-            options.without(&AuditOptions::CLIENTS).without(&AuditOptions::TIMERS)
         }
     }
 }
@@ -55,7 +49,7 @@ fn lost_lives(journals: &Journals, names: &[String]) -> BTreeSet<Node> {
     lost.filter(|node| !is_last(*node)).collect()
 }
 
-/// Audits a folder with what is noted beside its journals.
+/// Audits a folder: its journals, the logs beside them, and what is noted there.
 pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
     if !dir.is_dir() {
         let text = format!("{} is not a folder", dir.display());
@@ -66,9 +60,9 @@ pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
         let text = format!("there is no journal in {}", dir.display());
         return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
     }
-    let has_clients = journals.processes().iter().any(|p| p.node().name.kind == NodeKind::Client);
-    let notes = AuditNotes::read(dir)
-        .unwrap_or(AuditNotes { clients: has_clients, ..AuditNotes::default() });
+    // After the journals: whatever they say to be durable is in the logs by now.
+    let journals = journals.with_logs(logs::load(dir)?);
+    let notes = AuditNotes::read(dir).unwrap_or_default();
     Ok(judge(&journals, &notes.options(&journals)))
 }
 
@@ -86,10 +80,14 @@ pub(crate) fn run(args: &AuditArgs) -> Result<u8, Failure> {
 pub(crate) fn show(verdict: &Verdict, summary: &Summary) {
     print_line(&format!("audit: {}", verdict.verdict));
     let row = |(name, count): (&String, &marchland_observe::InvariantCount)| {
-        vec![name.clone(), count.checked.to_string(), count.violations.to_string()]
+        let checked = match verdict.not_applicable.get(name) {
+            Some(why) => format!("not applicable: {why}"),
+            None => count.checked.to_string(),
+        };
+        vec![name.clone(), count.violations.to_string(), checked]
     };
     let rows: Vec<Vec<String>> = verdict.invariants.iter().map(row).collect();
-    print_table(&["INVARIANT", "CHECKED", "VIOLATIONS"], &rows);
+    print_table(&["INVARIANT", "VIOLATIONS", "CHECKED"], &rows);
     for reason in &verdict.incomplete {
         print_line(&format!("incomplete: {reason}"));
     }

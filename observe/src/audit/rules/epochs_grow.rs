@@ -1,11 +1,13 @@
 //! Epochs only grow.
 
-use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
+use crate::audit::{AuditOptions, Cx, FIRST, Findings, Here, Watch};
 use crate::facts::Kind;
+use crate::journals::BaseLog;
 use crate::merge::At;
-use marchland_common::journal::Event;
+use marchland_common::journal::{Event, Logged};
 use marchland_common::order::{EntityId, Epoch};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 pub struct EpochsGrow {
     /// The newest epoch of an entity at each process that owned it.
@@ -15,6 +17,26 @@ pub struct EpochsGrow {
 impl EpochsGrow {
     pub fn new(_: &AuditOptions) -> Self {
         Self { activated: FxHashMap::default() }
+    }
+}
+
+/// The epochs in the order in which they stand in a log.
+fn judge_log(log: &BaseLog, out: &mut Findings) {
+    let account = &log.account;
+    let begin = account.begin.iter().map(|(entity, kept)| (*entity, kept.epoch));
+    let mut newest: BTreeMap<EntityId, Epoch> = begin.collect();
+    for (lsn, said) in &account.records {
+        let (entity, epoch) = match *said {
+            Logged::Born { entity, .. } => (entity, FIRST),
+            Logged::Owner { entity, epoch, .. } => (entity, epoch),
+            Logged::Step { .. } => continue,
+        };
+        let before = newest.insert(entity, epoch);
+        out.check(before.is_none_or(|before| before < epoch), entity, &[], || {
+            let before = before.unwrap_or(Epoch::NONE);
+            let base = log.base;
+            format!("record {lsn} of {base}'s log begins epoch {epoch} after epoch {before}")
+        });
     }
 }
 
@@ -50,5 +72,9 @@ impl Watch for EpochsGrow {
             }
             _ => {}
         }
+    }
+
+    fn finish(&mut self, cx: &Cx<'_>, out: &mut Findings) {
+        cx.written.values().for_each(|log| judge_log(log, out));
     }
 }

@@ -24,6 +24,11 @@ impl Log {
         self.durables.get(at).map(|(_, at)| *at)
     }
 
+    /// How far it was said to be durable, and where.
+    pub fn durable(&self) -> Option<(Lsn, At)> {
+        self.durables.last().copied()
+    }
+
     pub(super) fn report(&mut self, lsn: Lsn, at: At) {
         if self.durables.last().is_none_or(|(newest, _)| *newest < lsn) {
             self.durables.push((lsn, at));

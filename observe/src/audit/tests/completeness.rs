@@ -1,10 +1,11 @@
 //! What cannot be seen is never passed.
 
 use super::*;
+use crate::testing::forget;
 use marchland_common::journal::Record;
 use marchland_common::order::{Node, NodeKind, Tick};
 
-fn incomplete(history: &History, because: &str) {
+pub(super) fn incomplete(history: &History, because: &str) {
     let verdict = verdict(history);
     assert_eq!(verdict.verdict, Outcome::Incomplete, "{}", told(&verdict));
     let found = verdict.incomplete.iter().any(|reason| reason.contains(because));
@@ -87,7 +88,7 @@ fn a_run_whose_clients_left_no_journal_is_incomplete_unless_that_was_said() {
     incomplete(&history, "`view-never-back` was never checked");
     incomplete(&history, "clients of 2 sessions left no journal");
     let options = options(&history).without(&AuditOptions::CLIENTS);
-    let verdict = audit(&Journals::from_records(history.journals), &options);
+    let verdict = audit(&history.read(), &options);
     assert_eq!(verdict.verdict, Outcome::Pass, "{}", told(&verdict));
 }
 
@@ -124,20 +125,14 @@ fn a_fault_is_a_fault_whatever_else_is_missing() {
 
 #[test]
 fn an_invariant_that_was_never_checked_is_told_unless_it_is_out_of_scope() {
-    let is_timer = |event: &marchland_common::journal::Event| {
-        matches!(event, marchland_common::journal::Event::TimerFired { .. })
-    };
     let mut history = history(Plan::new(3));
-    for (_, records) in &mut history.journals {
-        for record in records {
-            if let Record::Tick(tick) = record {
-                tick.events.retain(|event| !is_timer(event));
-            }
-        }
-    }
-    incomplete(&history, "`timer-once` was never checked");
-    let options = options(&history).without(&AuditOptions::TIMERS);
-    let verdict = audit(&Journals::from_records(history.journals), &options);
+    // Ghosts were sent; what became of them is not told.
+    forget(&mut history, |event| {
+        matches!(event, Event::GhostApplied { .. } | Event::GhostEnded { .. })
+    });
+    incomplete(&history, "`ghost-equals` was never checked");
+    let options = options(&history).without(&AuditOptions::GHOSTS);
+    let verdict = audit(&history.read(), &options);
     assert_eq!(verdict.verdict, Outcome::Pass, "{}", told(&verdict));
 }
 
@@ -145,7 +140,7 @@ fn an_invariant_that_was_never_checked_is_told_unless_it_is_out_of_scope() {
 fn a_scope_that_names_no_invariant_is_told() {
     let history = history(Plan::new(1));
     let options = options(&history).without(&["timer-twice"]);
-    let verdict = audit(&Journals::from_records(history.journals), &options);
+    let verdict = audit(&history.read(), &options);
     assert_eq!(verdict.verdict, Outcome::Incomplete);
     assert!(verdict.incomplete[0].contains("timer-twice"));
 }
@@ -156,6 +151,54 @@ fn a_base_that_goes_on_from_a_log_of_nobody_is_incomplete_and_accuses_nobody() {
     let old = *history.killed.first().unwrap();
     history.journals.retain(|(node, _)| *node != old);
     incomplete(&history, "went on from a log whose writer left no journal");
+}
+
+#[test]
+fn a_log_that_is_not_there_is_told_unless_nobody_asked_for_it() {
+    let mut history = history(Plan::new(6));
+    let gone = history.logs.remove(0);
+    incomplete(&history, &format!("the log of {} is not here", gone.base));
+    history.logs = vec![history.logs[0].clone(), history.logs[0].clone()];
+    incomplete(&history, "there is more than one log of base-2");
+    history.logs.clear();
+    incomplete(&history, "`log-is-whole` was never checked");
+    let options = options(&history).without(&AuditOptions::LOGS);
+    let verdict = audit(&history.read(), &options);
+    assert_eq!(verdict.verdict, Outcome::Pass, "{}", told(&verdict));
+}
+
+#[test]
+fn a_log_that_is_ahead_of_a_life_that_was_killed_accuses_nobody_and_one_behind_does() {
+    let mut history = history(Plan { restart_at: Some(40), ..Plan::new(4) });
+    let base = history.killed.first().unwrap().name;
+    let log = history.logs.iter_mut().find(|log| log.base == base).unwrap();
+    let entity = *log.account.end.iter().find(|(_, kept)| !kept.ended).unwrap().0;
+    let kept = log.account.end.get_mut(&entity).unwrap();
+    kept.seq.0 += 3;
+    kept.digest ^= 1;
+    let ahead = verdict(&history);
+    assert_eq!(ahead.violated(), Vec::<&str>::new(), "{}", told(&ahead));
+    let log = history.logs.iter_mut().find(|log| log.base == base).unwrap();
+    log.account.end.get_mut(&entity).unwrap().seq.0 -= 4;
+    let behind = verdict(&history);
+    assert_eq!(behind.violated(), ["image-is-lineage"], "{}", told(&behind));
+}
+
+#[test]
+fn what_a_checkpoint_stands_for_is_judged_by_its_image() {
+    let mut history = history(Plan::new(8));
+    for log in &mut history.logs {
+        let account = &mut log.account;
+        let middle = account.records.len() / 2;
+        account.through = account.records[middle].0;
+        let mut first = account.clone();
+        first.records.truncate(middle + 1);
+        crate::testing::image(&mut first);
+        account.begin = first.end;
+        account.records.drain(..=middle);
+    }
+    let verdict = verdict(&history);
+    assert_eq!(verdict.verdict, Outcome::Pass, "{}", told(&verdict));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn exaggerate(event: &mut Event, rng: &mut Rng) {
 
 fn ends(history: History) {
     let options = options(&history);
-    let journals = Journals::from_records(history.journals);
+    let journals = history.read();
     let (verdict, summary) = judge(&journals, &options);
     assert_eq!(verdict.invariants.len(), invariants().count());
     serde_json::to_string(&(verdict, summary)).unwrap();

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod applicable;
 mod completeness;
 mod cost;
 mod hostile;
@@ -18,7 +19,7 @@ fn options(history: &History) -> AuditOptions {
 }
 
 fn verdict(history: &History) -> Verdict {
-    audit(&Journals::from_records(history.journals.clone()), &options(history))
+    audit(&history.read(), &options(history))
 }
 
 fn told(verdict: &Verdict) -> String {

@@ -5,6 +5,7 @@ mod effects;
 mod log;
 mod ownership;
 mod views;
+mod written;
 
 use super::History;
 use marchland_common::journal::{BundleRef, Event, OwnerWhy, Record, TickRecord};
@@ -179,6 +180,16 @@ corruptions! {
         log::durable_too_late(h, rng, |event| matches!(event, Event::MessageTaken { .. }))
     };
     "a grant leaves before it is durable" => "confirmed-is-durable", log::grant_too_early;
+    "a log does not read back" => "log-is-whole", written::damage;
+    "a log ends before what was durable" => "log-is-whole", written::lost_end;
+    "a log lacks a record" => "log-as-told", written::lost_record;
+    "a log has another record" => "log-as-told", written::other_record;
+    "a log has a record of nobody" => "log-as-told", written::record_of_nobody;
+    "a log keeps an epoch" => "epochs-grow", written::kept_epoch;
+    "a log holds an older step" => "image-is-lineage", written::older_step;
+    "a log holds another state" => "image-is-lineage", written::other_state;
+    "a log holds an entity no more" => "image-is-lineage", written::lost_entity;
+    "a log holds somebody else" => "image-is-lineage", written::stranger;
     "base and owner differ" => "one-chain", |h, rng| change(
         h, rng, |event| matches!(event, Event::Accepted { .. }),
         |event| if let Event::Accepted { digest, .. } = event { *digest ^= 1 },

@@ -1,7 +1,12 @@
 //! Running a seed and judging its journals.
 
+use marchland_baseapp_core::log::account;
 use marchland_common::journal::{Event, Record, Refused};
-use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, Violation, judge};
+use marchland_common::order::Node;
+use marchland_frontier_core::kinds;
+use marchland_observe::{
+    AuditOptions, BaseLog, Journals, Outcome, Summary, Verdict, Violation, judge,
+};
 use marchland_sim::{SimConfig, SimReport, run};
 
 /// A run with its verdict.
@@ -19,9 +24,17 @@ pub fn judged(config: &SimConfig) -> Judged {
     let mut report = run(config);
     let records = std::mem::take(&mut report.journals);
     let unfit_steps = records.iter().map(|(_, records)| unfit(records)).sum();
-    let journals = Journals::from_records(records);
+    let logs = std::mem::take(&mut report.logs).into_iter().map(|(base, log)| log_of(base, &log));
+    let journals = Journals::from_records(records).with_logs(logs.collect());
     let (verdict, summary) = judge(&journals, &AuditOptions::default());
     Judged { unfit_steps, report, verdict, summary }
+}
+
+/// What is on a virtual disk, as an audit reads it.
+fn log_of(base: Node, records: &[Vec<u8>]) -> BaseLog {
+    let (account, wrong) = account(&kinds(), records);
+    let faults = wrong.into_iter().map(|wrong| wrong.to_string()).collect();
+    BaseLog { base: base.name, account, faults }
 }
 
 fn unfit(records: &[Record]) -> u64 {

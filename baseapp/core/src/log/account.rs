@@ -1,0 +1,74 @@
+//! What a log says, in the words in which journals tell the same.
+
+use super::replay::Reader;
+use super::{LogRecord, ReplayError, Store};
+use crate::lineage::Lineage;
+use marchland_common::journal::{Kept, LogAccount, Logged};
+use marchland_common::order::EntityId;
+use marchland_common::world::Kinds;
+use std::collections::BTreeMap;
+
+/// Reads the records of a log, oldest first, as [`replay`](super::replay) does, and tells what they
+/// say of entities. The error is what does not fit; the account is of everything before it.
+pub fn account<B: AsRef<[u8]>>(
+    kinds: &Kinds,
+    records: impl IntoIterator<Item = B>,
+) -> (LogAccount, Option<ReplayError>) {
+    let mut reader = Reader::default();
+    let mut account = LogAccount::default();
+    let mut wrong = None;
+    for bytes in records {
+        match reader.take(kinds, bytes.as_ref()) {
+            Ok((through, LogRecord::ImageEnd(_))) => {
+                let begin = kept(&reader.so_far.store);
+                account = LogAccount { through, begin, ..LogAccount::default() };
+            }
+            Ok((lsn, record)) => account.records.extend(logged(&record).map(|said| (lsn, said))),
+            Err(error) => {
+                wrong = Some(error);
+                break;
+            }
+        }
+    }
+    if let Err(torn) = reader.end() {
+        // Half a checkpoint says nothing.
+        return (LogAccount::default(), wrong.or(Some(torn)));
+    }
+    account.last = reader.so_far.last;
+    account.end = kept(&reader.so_far.store);
+    (account, wrong)
+}
+
+fn kept(store: &Store) -> BTreeMap<EntityId, Kept> {
+    let row = |lineage: &Lineage| Kept {
+        epoch: lineage.epoch,
+        owner: lineage.owner,
+        seq: lineage.seq,
+        digest: lineage.digest,
+        ended: lineage.state.destroyed,
+    };
+    store.entities.iter().map(|(entity, lineage)| (*entity, row(lineage))).collect()
+}
+
+fn logged(record: &LogRecord) -> Option<Logged> {
+    Some(match record {
+        LogRecord::Created(created) => {
+            Logged::Born { entity: created.entity, owner: created.owner, source: created.source }
+        }
+        LogRecord::Step(step) => Logged::Step {
+            entity: step.entity,
+            epoch: step.epoch,
+            seq: step.seq,
+            owner: step.owner,
+            digest: step.digest,
+        },
+        LogRecord::Owner(record) => Logged::Owner {
+            entity: record.entity,
+            epoch: record.epoch,
+            owner: record.owner,
+            why: record.why,
+            last_tick: record.last_tick,
+        },
+        _ => return None,
+    })
+}
