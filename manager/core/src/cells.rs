@@ -1,11 +1,12 @@
-//! Cells: who gets a new space's, and who takes over those of a life that ended.
+//! Cells: who gets a new space's, who takes over those of a life that ended or is leaving, and what
+//! a cellapp gets that has none.
 
 use crate::Facts;
 use crate::split::split;
 use marchland_common::cluster::MemberState;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{CellId, Node, NodeKind, SpaceId};
 use marchland_common::world::{Layout, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Cellapps that may take cells, the least busy first: by cells owned, then reals, then name.
 pub(crate) struct Candidates(BTreeMap<Node, (usize, u64)>);
@@ -25,6 +26,26 @@ impl Candidates {
             }
         }
         Self(busy)
+    }
+
+    fn contains(&self, node: Node) -> bool {
+        self.0.contains_key(&node)
+    }
+
+    /// Those that own nothing.
+    fn idle(&self) -> Vec<Node> {
+        self.0.iter().filter(|(_, busy)| busy.0 == 0).map(|(node, _)| *node).collect()
+    }
+
+    /// How many cells a cellapp owns.
+    fn cells_of(&self, node: Node) -> usize {
+        self.0.get(&node).map_or(0, |busy| busy.0)
+    }
+
+    /// A cell changes hands between two candidates.
+    fn hand_over(&mut self, from: Node, to: Node) {
+        self.0.entry(from).and_modify(|busy| busy.0 -= 1);
+        self.0.entry(to).and_modify(|busy| busy.0 += 1);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -63,36 +84,84 @@ pub(crate) fn first_layout(
     Some(Layout { space: spec.id, version: 1, bounds: spec.bounds, tree })
 }
 
-/// The layout with every leaf of a dead or absent owner given to a living one, if that changes
-/// anything. A leaf of a life that is merely not registered is left alone: absence is no verdict.
+/// The layout with every leaf of a dead, absent or leaving owner given to a living one, if that
+/// changes anything. A leaf of a life that is merely not registered is left alone: absence is no
+/// verdict.
 pub(crate) fn healed(
     facts: &Facts,
     layout: &Layout,
     candidates: &mut Candidates,
 ) -> Option<Layout> {
+    let leaving: Vec<Node> =
+        facts.members.iter().filter(|m| m.state == MemberState::Draining).map(|m| m.node).collect();
     let mut tree = layout.tree.clone();
-    let changed = heal(facts, &mut tree, candidates);
+    let mut changed = false;
+    for_each_leaf(&mut tree, &mut |_, owner| {
+        let is_lost = |o: &Node| facts.dead.contains(&o.incarnation) || leaving.contains(o);
+        if owner.is_some_and(|o| !is_lost(&o)) {
+            return;
+        }
+        let next = owner.and_then(|o| candidates.successor(o)).or_else(|| candidates.take());
+        if next.is_some() {
+            *owner = next;
+            changed = true;
+        }
+    });
     changed.then(|| Layout { version: layout.version + 1, tree, ..layout.clone() })
 }
 
-fn heal(facts: &Facts, tree: &mut Tree, candidates: &mut Candidates) -> bool {
-    match tree {
-        Tree::Leaf { owner, .. } => {
-            let lost = owner.is_none_or(|o| facts.dead.contains(&o.incarnation));
-            if !lost {
-                return false;
+/// Gives each candidate that owns nothing one cell of somebody who owns several: a cellapp that
+/// came back works again. Who lives there walks over like anybody who stands outside its owner's
+/// cells. Changes `layouts`, which hold all spaces, and says which it changed.
+pub(crate) fn balance(
+    layouts: &mut BTreeMap<SpaceId, Layout>,
+    candidates: &mut Candidates,
+) -> BTreeSet<SpaceId> {
+    let mut changed = BTreeSet::new();
+    for idle in candidates.idle() {
+        let Some((from, space, cell)) = spare_cell(layouts, candidates) else { break };
+        let Some(layout) = layouts.get_mut(&space) else { break };
+        for_each_leaf(&mut layout.tree, &mut |id, owner| {
+            if id == cell {
+                *owner = Some(idle);
             }
-            let next = owner.and_then(|o| candidates.successor(o)).or_else(|| candidates.take());
-            let changed = next.is_some() && next != *owner;
-            if changed {
-                *owner = next;
+        });
+        candidates.hand_over(from, idle);
+        changed.insert(space);
+    }
+    changed
+}
+
+/// The cell that is given away: of whoever owns the most in one space, then the most in all, the
+/// last one.
+fn spare_cell(
+    layouts: &BTreeMap<SpaceId, Layout>,
+    candidates: &Candidates,
+) -> Option<(Node, SpaceId, CellId)> {
+    let owned = |layout: &Layout| -> BTreeMap<Node, Vec<CellId>> {
+        let mut owned: BTreeMap<Node, Vec<CellId>> = BTreeMap::new();
+        for cell in layout.cells() {
+            if let Some(owner) = cell.owner.filter(|o| candidates.contains(*o)) {
+                owned.entry(owner).or_default().push(cell.cell);
             }
-            changed
         }
+        owned
+    };
+    let all = layouts.values().flat_map(|layout| {
+        owned(layout).into_iter().map(move |(node, cells)| (layout.space, node, cells))
+    });
+    let (space, node, cells) = all
+        .filter(|(_, node, _)| candidates.cells_of(*node) > 1)
+        .max_by_key(|(_, node, cells)| (cells.len(), candidates.cells_of(*node), *node))?;
+    Some((node, space, *cells.last()?))
+}
+
+fn for_each_leaf(tree: &mut Tree, change: &mut impl FnMut(CellId, &mut Option<Node>)) {
+    match tree {
+        Tree::Leaf { cell, owner } => change(*cell, owner),
         Tree::Split { low, high, .. } => {
-            let low = heal(facts, low, candidates);
-            let high = heal(facts, high, candidates);
-            low || high
+            for_each_leaf(low, change);
+            for_each_leaf(high, change);
         }
     }
 }

@@ -9,6 +9,7 @@ mod facts;
 mod plan;
 mod slots;
 mod split;
+pub mod verdict;
 
 pub use facts::{CellLoad, Facts, SpaceSpec};
 pub use plan::{Plan, Write, plan};

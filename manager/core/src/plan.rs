@@ -1,6 +1,6 @@
 //! The plan: everything that must be written, in one order.
 
-use crate::cells::{Candidates, first_layout, healed};
+use crate::cells::{Candidates, balance, first_layout, healed};
 use crate::{Facts, slots};
 use marchland_common::order::{NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::Layout;
@@ -60,13 +60,22 @@ fn plan_slots(facts: &Facts, plan: &mut Plan) {
 
 fn plan_spaces(facts: &Facts, plan: &mut Plan) {
     let mut candidates = Candidates::new(facts);
-    for layout in facts.layouts.values() {
-        if !facts.specs.contains_key(&layout.space) {
-            plan.writes.push(Write::RemoveSpace(layout.space));
-        } else if let Some(layout) = healed(facts, layout, &mut candidates) {
-            plan.writes.push(Write::Layout(layout));
+    let (wanted, unwanted): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        facts.layouts.clone().into_iter().partition(|(id, _)| facts.specs.contains_key(id));
+    plan.writes.extend(unwanted.into_keys().map(Write::RemoveSpace));
+    let mut standing = wanted.clone();
+    for layout in standing.values_mut() {
+        if let Some(healed) = healed(facts, layout, &mut candidates) {
+            *layout = healed;
         }
     }
+    for space in balance(&mut standing, &mut candidates) {
+        // However much changes, it is one version later.
+        let version = wanted.get(&space).map_or(1, |l| l.version + 1);
+        standing.entry(space).and_modify(|layout| layout.version = version);
+    }
+    let changed = standing.into_values().filter(|l| wanted.get(&l.space) != Some(l));
+    plan.writes.extend(changed.map(Write::Layout));
     for spec in facts.specs.values().filter(|s| !facts.layouts.contains_key(&s.id)) {
         match first_layout(facts, spec, &mut candidates) {
             Some(layout) => plan.writes.push(Write::Layout(layout)),

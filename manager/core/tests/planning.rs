@@ -109,7 +109,106 @@ fn a_draining_cellapp_gets_no_cell_and_an_unwanted_space_is_removed() {
     assert_eq!(plan(&facts).writes, [Write::RemoveSpace(SPACE)]);
 }
 
+#[test]
+fn a_cellapp_that_comes_back_gets_a_cell_of_whoever_has_several_in_one_space() {
+    let mut facts = facts(&[cell(1, 11), cell(2, 12), cell(3, 13)], 2);
+    let town = SpaceSpec { id: SpaceId(2), cells: 1, ..facts.specs[&SPACE] };
+    facts.specs.insert(town.id, town);
+    let first = plan(&facts);
+    carry_out(&mut facts, &first);
+    facts.dead.insert(Incarnation(12));
+    facts.members.retain(|m| m.node != cell(2, 12));
+    let healed = plan(&facts);
+    carry_out(&mut facts, &healed);
+    assert_eq!(facts.layouts[&SPACE].cells()[1].owner, Some(cell(3, 13)));
+    assert_eq!(plan(&facts), Plan::default());
+    facts.members.push(serving(cell(2, 40)));
+    let balanced = plan(&facts);
+    carry_out(&mut facts, &balanced);
+    let owners: Vec<_> = facts.layouts[&SPACE].cells().iter().map(|c| c.owner.unwrap()).collect();
+    assert_eq!(owners, [cell(1, 11), cell(3, 13), cell(2, 40)]);
+    assert_eq!(facts.layouts[&SPACE].version, 3);
+    assert_eq!(facts.layouts[&town.id].version, 1, "nothing changed there");
+    assert_eq!(plan(&facts), Plan::default());
+}
+
+#[test]
+fn cells_of_a_life_that_is_leaving_go_to_others_while_there_are_any() {
+    let mut facts = facts(&[cell(1, 11), cell(2, 12)], 1);
+    facts.waited_enough = true;
+    let first = plan(&facts);
+    carry_out(&mut facts, &first);
+    facts.members[1].state = MemberState::Draining;
+    let healed = plan(&facts);
+    carry_out(&mut facts, &healed);
+    assert!(facts.layouts[&SPACE].cells().iter().all(|c| c.owner == Some(cell(1, 11))));
+    facts.members[0].state = MemberState::Draining;
+    assert_eq!(plan(&facts), Plan::default(), "the last one keeps them");
+}
+
+/// Lives that come, leave and die, in any order.
+fn history() -> impl Strategy<Value = Vec<(u16, u8)>> {
+    prop::collection::vec((1u16..6, 0u8..3), 1..40)
+}
+
 proptest! {
+    #[test]
+    fn whatever_comes_and_goes_every_plan_is_one_step_and_leaves_nobody_idle_beside_a_busy_one(
+        history in history(),
+    ) {
+        let mut facts = facts(&[cell(1, 1)], 1);
+        facts.waited_enough = true;
+        let town = SpaceSpec { id: SpaceId(2), cells: 3, ..facts.specs[&SPACE] };
+        facts.specs.insert(town.id, town);
+        let first = plan(&facts);
+        carry_out(&mut facts, &first);
+        for (life, (number, what)) in (2..).zip(history) {
+            let name = cell(number, 0).name;
+            match what {
+                0 => {
+                    // A later life of a name ends the earlier one.
+                    let old = facts.members.iter().filter(|m| m.node.name == name);
+                    let old: Vec<_> = old.map(|m| m.node.incarnation).collect();
+                    facts.dead.extend(old);
+                    facts.members.retain(|m| m.node.name != name);
+                    facts.members.push(serving(cell(number, life)));
+                }
+                1 => {
+                    let gone = facts.members.iter().filter(|m| m.node.name == name);
+                    let gone: Vec<_> = gone.map(|m| m.node.incarnation).collect();
+                    facts.dead.extend(gone);
+                }
+                _ => {
+                    let draining = facts.members.iter_mut().filter(|m| m.node.name == name);
+                    draining.for_each(|m| m.state = MemberState::Draining);
+                }
+            }
+            let next = plan(&facts);
+            for layout in layouts(&next) {
+                prop_assert_eq!(layout.version, facts.layouts[&layout.space].version + 1);
+            }
+            carry_out(&mut facts, &next);
+            prop_assert_eq!(plan(&facts), Plan::default());
+            let serves = |m: &&Member| {
+                m.state == MemberState::Serving
+                    && m.node.name.kind == NodeKind::Cell
+                    && !facts.dead.contains(&m.node.incarnation)
+            };
+            let mut owned: BTreeMap<Node, usize> =
+                facts.members.iter().filter(serves).map(|m| (m.node, 0)).collect();
+            if owned.is_empty() {
+                continue;
+            }
+            for cell in facts.layouts.values().flat_map(Layout::cells) {
+                let owner = cell.owner.unwrap();
+                prop_assert!(owned.contains_key(&owner), "{} owns a cell", owner);
+                *owned.entry(owner).or_default() += 1;
+            }
+            let idle = owned.values().any(|n| *n == 0);
+            prop_assert!(!idle || owned.values().all(|n| *n <= 1), "{:?}", owned);
+        }
+    }
+
     #[test]
     fn a_split_covers_the_space_with_fair_shares(
         (w, h) in (10..500, 10..500),
