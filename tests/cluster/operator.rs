@@ -51,6 +51,31 @@ fn an_operator_sees_the_cluster_moves_an_entity_and_reads_its_order() {
 }
 
 #[test]
+fn of_ten_handoffs_of_one_entity_at_once_each_ends_and_the_entity_has_one_owner() {
+    let demo = Demo::start(&["--bots", "0", "--wolves", "30"]);
+    let id = last_json(&demo.ask(&["entity", "ls", "--limit", "1", "--json"]))["id"].to_string();
+    let (demo_ref, id_ref) = (&demo, &id);
+    let ends: Vec<Value> = std::thread::scope(|scope| {
+        let order = |to: &'static str| {
+            scope
+                .spawn(move || last_json(&demo_ref.ask(&["handoff", id_ref, "--to", to, "--json"])))
+        };
+        let orders: Vec<_> =
+            ["cell-1", "cell-2", "cell-3"].into_iter().cycle().take(10).map(order).collect();
+        orders.into_iter().map(|order| order.join().unwrap()).collect()
+    });
+    for end in &ends {
+        let result = end["result"].as_str().unwrap_or_default();
+        assert!(matches!(result, "committed" | "refused" | "aborted"), "{end:#}");
+        assert!(result == "committed" || end["reason"].as_str() > Some(""), "{end:#}");
+    }
+    assert!(ends.iter().any(|end| end["result"] == "committed"), "{ends:#?}");
+    let (_, report) = demo.end();
+    assert_ne!(report["audit"], "fail", "{report:#}");
+    assert_eq!(report["ticks_doubled"], 0, "{report:#}");
+}
+
+#[test]
 fn what_does_not_exist_or_cannot_be_is_refused_with_its_exit_code() {
     let demo = Demo::start(&["--bots", "0", "--wolves", "10", "--cells", "2", "--bases", "1"]);
     let nobody = demo.ask(&["entity", "get", "987654321"]);

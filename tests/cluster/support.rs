@@ -45,7 +45,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 pub struct Demo {
     child: Child,
     pub dir: PathBuf,
-    _temp: tempfile::TempDir,
+    temp: tempfile::TempDir,
 }
 
 impl Demo {
@@ -59,7 +59,7 @@ impl Demo {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut demo = Self { child, dir, _temp: temp };
+        let mut demo = Self { child, dir, temp };
         until("the demo to be ready", || {
             let ended = demo.child.try_wait().unwrap();
             assert!(ended.is_none(), "the demo ended before it was ready: {ended:?}");
@@ -83,13 +83,20 @@ impl Demo {
     }
 
     /// Asks it to end, as Ctrl-C does, and gives its report.
-    pub fn end(mut self) -> (i32, Value) {
+    pub fn end(self) -> (i32, Value) {
+        let (code, report, _) = self.end_and_keep();
+        (code, report)
+    }
+
+    /// The same, with the folder that it left.
+    pub fn end_and_keep(mut self) -> (i32, Value, tempfile::TempDir) {
         signal(self.child.id(), nix::sys::signal::Signal::SIGINT);
         let mut text = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
         let status = self.child.wait().unwrap();
         let report = serde_json::from_str(text.lines().last().unwrap_or("null")).unwrap();
-        (status.code().unwrap_or(-1), report)
+        let left = std::mem::replace(&mut self.temp, tempfile::tempdir().unwrap());
+        (status.code().unwrap_or(-1), report, left)
     }
 }
 
@@ -150,7 +157,7 @@ impl Drop for Etcd {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
