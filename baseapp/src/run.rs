@@ -13,8 +13,9 @@ use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, Watc
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
+    Bound, HealthBoard, Introduction, MapFeed, PeerAddresses, PeerBook, ProcessOptions,
+    ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers, open_journal,
+    prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -172,12 +173,12 @@ impl Parts<'_> {
             core.snapshot(),
             &self.counters,
         )?;
+        let (health, counters) = (HealthBoard::default(), self.counters.clone());
+        let around = Surroundings::new(journal, links, health.clone(), counters.clone());
         let door = Door {
-            node: self.node,
+            about: Introduction { node: self.node, health, counters },
             kinds,
             step,
-            health: HealthBoard::default(),
-            counters: self.counters.clone(),
             looks: look,
             orders: ask,
             open: Arc::new(OpenOrders::new(self.node.incarnation)),
@@ -186,23 +187,18 @@ impl Parts<'_> {
             name: self.node.name,
             core,
             log: Some(log),
-            journal: Some(journal),
-            links,
+            around,
             feed: self.feed.clone(),
             said,
             asked,
             looks,
             open: door.open.clone(),
             funnel: Funnel::spawn(gateway.clone()),
-            health: door.health.clone(),
-            counters: self.counters.clone(),
             durable: None,
             unlogged: VecDeque::new(),
-            holds: false,
             log_lost: false,
             own_orders: Vec::new(),
             populate: if empty { self.options.populate.clone() } else { Vec::new() },
-            facts: Vec::new(),
         };
         let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
             .map_err(|e| BaseError::Tick(e.to_string()))?;
