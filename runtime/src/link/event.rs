@@ -127,7 +127,7 @@ impl LinkEvent {
                 entry(Refused::PeerGone, Some(peer), None, unsent + untaken)
             }
             Self::NoLink { to, .. } => entry(Refused::PeerGone, Some(to), None, 1),
-            Self::TooLarge { to, .. } => entry(Refused::QueueFull, Some(to), None, 1),
+            Self::TooLarge { to, .. } => entry(Refused::TooLarge, Some(to), None, 1),
             Self::NeverReleased { bundles } => entry(Refused::QueueFull, None, None, bundles),
             Self::OffloadDropped { peer, entity } => {
                 entry(Refused::QueueFull, Some(peer), Some(entity), 1)

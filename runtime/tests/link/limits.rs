@@ -3,6 +3,7 @@
 use crate::host::{BASE, CELL, CLUSTER, Host, OTHER_CELL, numbers, until};
 use bytes::Bytes;
 use marchland_chaos::Proxy;
+use marchland_common::journal::{Event, Refused};
 use marchland_common::link::{LinkLimits, ResetReason};
 use marchland_common::order::{Incarnation, Node};
 use marchland_proto::convert::node_to_wire;
@@ -58,6 +59,9 @@ async fn a_bundle_above_the_limit_is_refused_by_its_number_and_the_link_stays_up
     cell.send(BASE, 10);
     assert_eq!(base.receive(2).await, vec![1, 3]);
     let refused = cell.event(|event| matches!(event, LinkEvent::TooLarge { .. })).await;
+    let entry =
+        Event::Refusal { reason: Refused::TooLarge, from: Some(BASE), entity: None, count: 1 };
+    assert_eq!(refused.refusal(), Some(entry));
     let LinkEvent::TooLarge { to, n, limit, .. } = refused else { unreachable!() };
     assert_eq!((to, n, limit), (BASE, 2, BUNDLE_BYTES_MAX));
     assert_eq!(proxy.counts().accepted, 1);
