@@ -15,6 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
+/// A drained process goes when nothing came for so many ticks: a base grants only to whom it heard
+/// taking entities within four ticks, and a grant is under way for less than two.
+const EMPTY_TICKS: u32 = 6;
+
 /// Everything that the tick thread owns.
 pub(crate) struct CellTick {
     pub(crate) core: CellCore,
@@ -26,9 +30,11 @@ pub(crate) struct CellTick {
     pub(crate) shutdown: ShutdownWatch,
     /// Set when a drain left nothing here.
     pub(crate) drained: Arc<AtomicBool>,
-    /// Whether the core takes new entities, as it was told.
+    /// Whether the core takes grants, as it was told.
     pub(crate) accepts: bool,
     pub(crate) draining: bool,
+    /// For how many ticks of the drain nothing has been here.
+    pub(crate) empty_ticks: u32,
     /// Orders for the next tick.
     pub(crate) orders: Vec<CellOrder>,
 }
@@ -59,6 +65,7 @@ impl TickProcess for CellTick {
         self.load.fill(begun_ns);
         spans.mark(Phase::Entity);
         self.show(&output.stats, now.tick);
+        self.see_whether_drained(&output.stats);
         let record = TickRecord {
             tick: now.tick,
             moment: Moment::Flush,
@@ -90,13 +97,13 @@ impl TickProcess for CellTick {
 
 impl CellTick {
     /// Without a proven registration nothing new is taken; what is here goes on while its bases
-    /// acknowledge.
+    /// acknowledge. A drain is another matter: the core says by itself that it takes nothing new,
+    /// and what was granted to it before anybody heard that it takes and hands on.
     fn hear_registration(&mut self) {
         let proven = matches!(*self.registered.borrow(), RegState::Registered);
-        let accepts = proven && !self.draining;
-        if accepts != self.accepts {
-            self.accepts = accepts;
-            self.orders.push(CellOrder::Accept(accepts));
+        if proven != self.accepts {
+            self.accepts = proven;
+            self.orders.push(CellOrder::Accept(proven));
         }
         self.around.health.set("the registration is unproven", !proven);
     }
@@ -115,7 +122,13 @@ impl CellTick {
         counters.counter("entities_waiting").set(stats.waiting as u64);
         counters.counter("entities_frozen").set(stats.frozen as u64);
         counters.counter("witnesses").set(stats.witnesses as u64);
-        if self.draining && stats.reals == 0 {
+    }
+
+    /// Nothing is here, and nothing that was granted before the drain was heard of can still come.
+    fn see_whether_drained(&mut self, stats: &CellStats) {
+        let empty = self.draining && stats.reals == 0 && stats.parked == 0;
+        self.empty_ticks = if empty { self.empty_ticks + 1 } else { 0 };
+        if self.empty_ticks > EMPTY_TICKS {
             self.drained.store(true, Ordering::Release);
         }
     }

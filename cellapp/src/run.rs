@@ -148,6 +148,7 @@ impl Parts<'_> {
             drained: drained.clone(),
             accepts: true,
             draining: false,
+            empty_ticks: 0,
             orders: Vec::new(),
         };
         let ticking =
