@@ -6,11 +6,13 @@ use marchland_cellapp_core::CellCore;
 use marchland_cellapp_core::io::{CellInput, CellOrder, CellStats};
 use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
-use marchland_common::order::Tick;
+use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::coord::RegState;
+use marchland_runtime::link::LinkEvent;
 use marchland_runtime::process::{HoldNews, MapFeed, ShutdownWatch, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
@@ -50,6 +52,7 @@ impl TickProcess for CellTick {
             HoldNews::Thaw => CellOrder::Thaw,
         }));
         let drained = self.around.hear_links();
+        self.hear_losses(drained.events.iter().filter_map(LinkEvent::lost_to));
         let input = CellInput {
             tick: now.tick,
             dropped: now.dropped,
@@ -76,7 +79,8 @@ impl TickProcess for CellTick {
             digest: self.core.digest(),
         };
         if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {
-            self.around.send(output.bundles, ticket);
+            let unsent = self.around.send(output.bundles, ticket);
+            self.hear_losses(unsent.iter().map(|bundle| bundle.to));
         }
         for work in output.work {
             self.workshop.begin(work);
@@ -113,6 +117,14 @@ impl CellTick {
             self.draining = true;
             self.orders.push(CellOrder::Drain);
         }
+    }
+
+    /// Another cellapp that misses bundles of ours begins anew and forgets our ghosts: they are to
+    /// be shown to it again. (A base that misses some asks; what *we* miss, the core sees.)
+    fn hear_losses(&mut self, lost_to: impl Iterator<Item = Node>) {
+        let cells: BTreeSet<Node> =
+            lost_to.filter(|peer| peer.name.kind == NodeKind::Cell).collect();
+        self.orders.extend(cells.into_iter().map(CellOrder::LinkReset));
     }
 
     fn show(&self, stats: &CellStats, tick: Tick) {
