@@ -8,6 +8,7 @@ mod health;
 mod holds;
 mod options;
 mod peers;
+mod probe;
 mod shutdown;
 mod start;
 mod surroundings;
