@@ -129,7 +129,7 @@ impl BaseTick {
             received,
             sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
             events: self.around.add_facts(std::mem::take(&mut output.events)),
-            digest: if is_digest_due(tick, moment) { self.core.digest() } else { 0 },
+            digest: self.core.digest(),
         };
         if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {
             self.send(output, tick, ticket);
@@ -209,9 +209,4 @@ impl BaseTick {
             }
         }
     }
-}
-
-/// The digest reads everything that the core holds, so it is taken now and then.
-fn is_digest_due(tick: Tick, moment: Moment) -> bool {
-    moment == Moment::Flush && tick.0.is_multiple_of(20)
 }
