@@ -1,7 +1,9 @@
 //! The process from start to end: log first, then name, then links, then ticks.
 
 use crate::door::{Door, OpenOrders};
-use crate::gateway::{Funnel, Gateway, GatewayService, PlayRules};
+use crate::gateway::{
+    Funnel, GATEWAY, GATEWAY_INSIDE, Gateway, GatewayService, PlayRules, note_name,
+};
 use crate::log::{Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery};
 use crate::process::BaseTick;
 use marchland_baseapp_core::BaseCore;
@@ -13,8 +15,9 @@ use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, Watc
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, Introduction, MapFeed, PeerAddresses, PeerBook, ProcessOptions,
-    ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers, open_journal,
+    AdvertisedAddr, Bound, HealthBoard, Introduction, MapFeed, PeerAddresses, PeerBook,
+    ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers,
+    open_journal,
     prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
@@ -23,6 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tower::util::MapRequestLayer;
 
 /// How a baseapp runs.
 #[derive(Clone)]
@@ -31,6 +35,8 @@ pub struct BaseOptions {
     pub process: ProcessOptions,
     /// Where clients come in; port 0 takes any free one.
     pub gateway: SocketAddr,
+    /// Where clients reach it, if that is not where other processes do.
+    pub advertise_gateway: Option<AdvertisedAddr>,
     /// What the world says about its clients.
     pub rules: PlayRules,
     /// Entities without a client that this baseapp creates when it begins with an empty log.
@@ -86,9 +92,13 @@ pub async fn run(
     prepare_dir(&process.dir)?;
     let link_door = bind_to_peers(&process).await?;
     let client_door = bind(&process, options.gateway).await?;
-    let extra = BTreeMap::from([("gateway".to_owned(), client_door.advertised.clone())]);
+    let inside = client_door.advertised.clone();
+    let outside = options.advertise_gateway.as_ref().map(|addr| addr.at(client_door.local.port()));
+    let gateway = outside.unwrap_or_else(|| inside.clone());
+    let extra = [(GATEWAY, gateway.clone()), (GATEWAY_INSIDE, inside)];
+    let extra = BTreeMap::from(extra.map(|(key, addr)| (key.to_owned(), addr)));
     let started = start(&process, link_door.advertised.clone(), extra).await?;
-    ready(&link_door.advertised, &client_door.advertised);
+    ready(&link_door.advertised, &gateway);
     let doors = Doors { link: link_door, client: client_door };
     let Started { coord, registration } = started;
     let ended = follow(&options, coord, registration.node(), doors, shutdown).await;
@@ -158,6 +168,7 @@ impl Parts<'_> {
         let rules = PlayRules { step, ..self.options.rules.clone() };
         let gateway = Gateway::new(
             self.node.name,
+            doors.client.advertised.clone(),
             self.feed.clone(),
             rules,
             say,
@@ -225,6 +236,7 @@ impl Parts<'_> {
             .add_service(ProcessServer::new(door))
             .serve_with_incoming(incoming(doors.link.listener));
         let outer = server(times)
+            .layer(MapRequestLayer::new(note_name::<tonic::body::Body>))
             .add_service(GatewayService::server(gateway))
             .serve_with_incoming(incoming(doors.client.listener));
         let mut asked = self.shutdown.clone();

@@ -2,6 +2,7 @@
 //! name, the map of the cluster as it changes, what surrounds its core on the tick thread, what it
 //! says of itself, and how it ends.
 
+mod advertise;
 mod door;
 mod feed;
 mod health;
@@ -13,6 +14,7 @@ mod shutdown;
 mod start;
 mod surroundings;
 
+pub use advertise::{AdvertisedAddr, BadAdvertisedAddr};
 pub use door::{Introduction, NoRecordsDoor};
 pub use feed::{MapFeed, MapNews, Seen};
 pub use health::{HealthBoard, HealthReport};
