@@ -52,6 +52,7 @@ pub(crate) struct BaseTick {
 
 impl TickProcess for BaseTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
+        self.around.hear_pause(now);
         self.hear_log();
         self.around.hear_journal();
         self.populate_when_ready();

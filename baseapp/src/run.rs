@@ -11,14 +11,15 @@ use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
 use marchland_baseapp_core::log::{Recovered, replay};
 use marchland_common::order::{Node, Term};
 use marchland_proto::operator::process_server::ProcessServer;
-use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, WatcherOptions};
+use marchland_runtime::coord::{
+    ClockValue, CoordClient, MetaValue, Registration, Watcher, WatcherOptions,
+};
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    AdvertisedAddr, Bound, HealthBoard, Introduction, MapFeed, PeerAddresses, PeerBook,
+    AdvertisedAddr, Bound, HealthBoard, Introduction, MapFeed, PauseWatch, PeerAddresses, PeerBook,
     ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers,
-    open_journal,
-    prepare_dir, start,
+    open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -101,7 +102,7 @@ pub async fn run(
     ready(&link_door.advertised, &gateway);
     let doors = Doors { link: link_door, client: client_door };
     let Started { coord, registration } = started;
-    let ended = follow(&options, coord, registration.node(), doors, shutdown).await;
+    let ended = follow(&options, coord, &registration, doors, shutdown).await;
     if let Err(error) = registration.close(END_MAX).await {
         tracing::warn!(%error, "the lease was not given back; it runs out by itself");
     }
@@ -117,7 +118,7 @@ struct Doors {
 async fn follow(
     options: &BaseOptions,
     coord: CoordClient,
-    node: Node,
+    registration: &Registration,
     doors: Doors,
     mut shutdown: ShutdownWatch,
 ) -> Result<(), BaseError> {
@@ -133,8 +134,10 @@ async fn follow(
         founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
         () = shutdown.asked() => return Ok(()),
     };
+    let pauses = PauseWatch::new(registration, options.process.ttl);
+    let node = registration.node();
     let parts = Parts { options, node, feed, counters, founded, shutdown };
-    parts.run(doors, addresses).await
+    parts.run(doors, addresses, pauses).await
 }
 
 /// What the threads and doors are made of.
@@ -148,7 +151,12 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    async fn run(self, doors: Doors, addresses: PeerAddresses) -> Result<(), BaseError> {
+    async fn run(
+        self,
+        doors: Doors,
+        addresses: PeerAddresses,
+        pauses: PauseWatch,
+    ) -> Result<(), BaseError> {
         let (meta, clock_key) = self.founded;
         let waker = Waker::new();
         let (log, recovered, empty) = self.open_log(meta.cluster_id, &waker)?;
@@ -185,7 +193,7 @@ impl Parts<'_> {
             &self.counters,
         )?;
         let (health, counters) = (HealthBoard::default(), self.counters.clone());
-        let around = Surroundings::new(journal, links, health.clone(), counters.clone());
+        let around = Surroundings::new(journal, links, pauses, health.clone(), counters.clone());
         let door = Door {
             about: Introduction { node: self.node, health, counters },
             kinds,

@@ -10,7 +10,7 @@ use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::coord::RegState;
 use marchland_runtime::link::LinkEvent;
-use marchland_runtime::process::{HoldNews, MapFeed, ShutdownWatch, Surroundings};
+use marchland_runtime::process::{Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,6 +44,7 @@ pub(crate) struct CellTick {
 impl TickProcess for CellTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
         let begun_ns = monotonic_ns();
+        self.around.hear_pause(now);
         self.around.hear_journal();
         self.hear_registration();
         self.hear_shutdown();
@@ -104,12 +105,13 @@ impl CellTick {
     /// acknowledge. A drain is another matter: the core says by itself that it takes nothing new,
     /// and what was granted to it before anybody heard that it takes and hands on.
     fn hear_registration(&mut self) {
-        let proven = matches!(*self.registered.borrow(), RegState::Registered);
+        let registered = matches!(*self.registered.borrow(), RegState::Registered);
+        let proven = registered && !self.around.holds.stands(Hold::Pause);
         if proven != self.accepts {
             self.accepts = proven;
             self.orders.push(CellOrder::Accept(proven));
         }
-        self.around.health.set("the registration is unproven", !proven);
+        self.around.health.set("the registration is unproven", !registered);
     }
 
     fn hear_shutdown(&mut self) {

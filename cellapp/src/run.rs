@@ -15,7 +15,7 @@ use marchland_runtime::coord::{
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, PeerAddresses, PeerBook,
+    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, PauseWatch, PeerAddresses, PeerBook,
     ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind_to_peers, open_journal,
     prepare_dir, start,
 };
@@ -139,7 +139,13 @@ impl Parts<'_> {
         let drained = Arc::new(AtomicBool::new(false));
         let tick = CellTick {
             core,
-            around: Surroundings::new(journal, links, health.clone(), self.counters.clone()),
+            around: Surroundings::new(
+                journal,
+                links,
+                PauseWatch::new(registration, process.ttl),
+                health.clone(),
+                self.counters.clone(),
+            ),
             feed: self.feed.clone(),
             load: DeclaredLoad::new(self.options.load_percent, ticks.step_ns),
             workshop: Workshop::new(self.options.work, io, self.counters.clone()),

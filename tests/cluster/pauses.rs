@@ -72,3 +72,42 @@ fn processes_that_stood_still_go_on_and_make_up_for_nothing() {
     cluster.end();
     cluster.must_not_fail_the_audit();
 }
+
+/// Two that stand still until the store has forgotten them: they cannot know whether their lives
+/// were given up meanwhile, and ask before they take anything in.
+#[test]
+fn who_was_stopped_until_its_lease_ended_asks_the_store_before_it_goes_on() {
+    const STOPPED: [&str; 2] = ["cell-1", "base-1"];
+    let mut cluster = Processes::new();
+    cluster.manager(2, 1);
+    cluster.server("base-1", &["--wolves", "40", "--ttl", "2s"]);
+    cluster.server("cell-1", &["--ttl", "2s"]);
+    cluster.server("cell-2", &[]);
+    cluster.until_ready();
+    cluster.until_populated(40);
+    let before = STOPPED.map(|name| cluster.health(name).unwrap().incarnation);
+    STOPPED.iter().for_each(|name| cluster.signal(name, Signal::SIGSTOP));
+    until("both leases to end", || {
+        let status = cluster.status();
+        let members = status["members"].as_array()?;
+        let names: Vec<&str> = members.iter().filter_map(|m| m["name"].as_str()).collect();
+        let forgotten = STOPPED.iter().all(|name| !names.contains(name));
+        (forgotten && names.contains(&"cell-2")).then_some(())
+    });
+    STOPPED.iter().for_each(|name| cluster.signal(name, Signal::SIGCONT));
+    for (name, incarnation) in STOPPED.iter().zip(before) {
+        until("an answer of the store", || {
+            (cluster.count(name, "pauses_proven") > 0).then_some(())
+        });
+        assert_eq!(cluster.count(name, "pauses_unanswered"), 0, "{}", cluster.log_of(name));
+        assert_eq!(cluster.health(name).unwrap().incarnation, incarnation, "the same life");
+    }
+    cluster.until_ready();
+    cluster.until_populated(40);
+    until("a handoff", || {
+        let moved = last_json(&cluster.ask(&["handoff", "--random", "6", "--json"]));
+        (moved["committed"].as_u64() > Some(0)).then_some(())
+    });
+    cluster.end();
+    cluster.must_not_fail_the_audit();
+}

@@ -11,6 +11,8 @@ pub enum Hold {
     Journal,
     /// The write-ahead log takes no more records at present.
     Log,
+    /// After a long pause the store was not heard yet.
+    Pause,
 }
 
 impl Hold {
@@ -19,6 +21,7 @@ impl Hold {
         match self {
             Self::Journal => "the journal is behind",
             Self::Log => "the log takes no more records",
+            Self::Pause => "the registration is looked at after a pause",
         }
     }
 }
@@ -57,6 +60,12 @@ impl Holds {
             self.health.set(why.reason(), stands);
         }
         news
+    }
+
+    /// Whether a reason stands.
+    #[must_use]
+    pub fn stands(&self, why: Hold) -> bool {
+        self.standing.contains(&why)
     }
 
     /// What the core was not told yet.

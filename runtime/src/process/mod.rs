@@ -8,6 +8,7 @@ mod feed;
 mod health;
 mod holds;
 mod options;
+mod pause;
 mod peers;
 mod probe;
 mod shutdown;
@@ -20,6 +21,7 @@ pub use feed::{MapFeed, MapNews, Seen};
 pub use health::{HealthBoard, HealthReport};
 pub use holds::{Hold, HoldNews, Holds};
 pub use options::ProcessOptions;
+pub use pause::{AfterPause, PauseWatch};
 pub use peers::{PeerAddresses, PeerBook};
 pub use shutdown::{Shutdown, ShutdownWatch};
 pub use start::{

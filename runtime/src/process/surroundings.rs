@@ -3,9 +3,11 @@
 
 use super::health::HealthBoard;
 use super::holds::{Hold, Holds};
+use super::pause::{AfterPause, PauseWatch};
 use crate::journal::{Journal, JournalNews, ReleaseTicket};
 use crate::link::{Drained, LinkTick};
 use crate::telemetry::Counters;
+use crate::tick::TickNow;
 use marchland_common::journal::{Event, Refused, TickRecord};
 use marchland_common::msg::Outgoing;
 use marchland_common::time::{ClusterDecision, Dropped};
@@ -19,6 +21,7 @@ const CLOSE_MAX: Duration = Duration::from_secs(1);
 pub struct Surroundings {
     journal: Option<Journal>,
     links: LinkTick,
+    pauses: PauseWatch,
     /// Why the core stands still.
     pub holds: Holds,
     /// What the process says of itself.
@@ -32,9 +35,29 @@ pub struct Surroundings {
 impl Surroundings {
     /// Around a core whose journal began.
     #[must_use]
-    pub fn new(journal: Journal, links: LinkTick, health: HealthBoard, counters: Counters) -> Self {
+    pub fn new(
+        journal: Journal,
+        links: LinkTick,
+        pauses: PauseWatch,
+        health: HealthBoard,
+        counters: Counters,
+    ) -> Self {
         let holds = Holds::new(health.clone());
-        Self { journal: Some(journal), links, holds, health, counters, facts: Vec::new() }
+        Self { journal: Some(journal), links, pauses, holds, health, counters, facts: Vec::new() }
+    }
+
+    /// Hears, first of all in a tick, how long ago the one before began. After a long pause the
+    /// core stands still until the store said that this life goes on.
+    pub fn hear_pause(&mut self, now: &TickNow) {
+        let (counter, holds) = match self.pauses.tick(now.since_last_ns) {
+            AfterPause::Nothing | AfterPause::Waits => return,
+            AfterPause::Asks => ("pauses_long", true),
+            AfterPause::Proven => ("pauses_proven", false),
+            AfterPause::Unanswered => ("pauses_unanswered", false),
+        };
+        tracing::warn!(pause_ns = now.since_last_ns, tick = %now.tick, counter, "a long pause");
+        self.counters.counter(counter).add(1);
+        self.holds.set(Hold::Pause, holds);
     }
 
     /// Hears whether the journal keeps up; a core whose journal is behind stands still.
