@@ -8,6 +8,7 @@ mod address_book;
 mod fan_out;
 mod lead;
 mod operator;
+mod process_door;
 mod run;
 mod spaces;
 mod status;

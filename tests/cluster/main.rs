@@ -5,7 +5,6 @@
 mod bad_input;
 mod client;
 mod demo;
-mod gateways;
 mod hostile;
 mod links;
 mod lives;

@@ -31,27 +31,6 @@ pub(crate) struct Birth {
 }
 
 impl BaseCore {
-    /// Writes down the slots that the coordination store says are kept here, each term once.
-    pub(crate) fn take_slots(&mut self) {
-        if self.is_frozen() {
-            return;
-        }
-        let new: Vec<_> = self
-            .map
-            .slots_of(self.config.node.name)
-            .filter(|s| self.store.slots.get(&s.slot).is_none_or(|row| row.term < s.term))
-            .collect();
-        for owner in new {
-            self.write(&LogRecord::SlotTaken { slot: owner.slot, term: owner.term });
-        }
-    }
-
-    /// Whether this base keeps a slot.
-    pub(crate) fn keeps(&self, slot: SlotId) -> bool {
-        let here = self.map.slot(slot).is_some_and(|s| s.base == self.config.node.name);
-        here && self.store.slots.contains_key(&slot)
-    }
-
     /// Whether an id was ever handed out here; without a record, its entity ended.
     pub(crate) fn was_handed_out(&self, id: EntityId) -> bool {
         self.counters.get(&id.slot()).is_some_and(|counter| id.counter() <= *counter)

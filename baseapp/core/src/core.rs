@@ -6,6 +6,7 @@ use crate::gate::Gate;
 use crate::io::{BaseBug, BaseConfig, BaseInput, BaseOrder, BaseOutput, ClientEvent};
 use crate::log::{LogRecord, Recovered, Store};
 use crate::messages::Post;
+use crate::moves::{Give, HeldClients};
 use crate::orders::PendingOrder;
 use crate::peers::Peers;
 use crate::queue::Queue;
@@ -71,6 +72,10 @@ pub struct BaseCore {
     pub(crate) loopback: Vec<BaseToBase>,
     /// What owners said they hold in this tick: the newest step and its digest.
     pub(crate) ahead: BTreeMap<EntityId, (Seq, u64)>,
+    /// Slots that are being given to another base.
+    pub(crate) gives: BTreeMap<SlotId, Give>,
+    /// What clients said about them since they are frozen.
+    pub(crate) held_clients: HeldClients,
     /// Whether this life began with entities of an earlier one.
     pub(crate) asks_all: bool,
     frozen: bool,
@@ -114,6 +119,12 @@ impl BaseCore {
             history: last.0,
             loopback: Vec::new(),
             ahead: BTreeMap::new(),
+            gives: store
+                .leaving
+                .iter()
+                .map(|(slot, leave)| (*slot, Give::recovered(leave.term, leave.to)))
+                .collect(),
+            held_clients: HeldClients::new(),
             asks_all: !store.entities.is_empty(),
             frozen: false,
             acks: BTreeMap::new(),
@@ -130,7 +141,7 @@ impl BaseCore {
         if last > Lsn(0) {
             core.event(Event::Recovered { lsn: last });
         }
-        core.recover();
+        core.recover(|_| true);
         core
     }
 
@@ -161,7 +172,7 @@ impl BaseCore {
 
     fn flush(&mut self) {
         self.ran += 1;
-        self.take_slots();
+        self.follow_slots();
         let orders = std::mem::take(&mut self.deferred_orders);
         for order in &orders {
             match order {
@@ -176,13 +187,13 @@ impl BaseCore {
                 self.on_base_msg(self.config.node, msg);
             }
         }
-        for event in std::mem::take(&mut self.deferred_clients) {
-            self.on_client(event);
-        }
+        let said = std::mem::take(&mut self.deferred_clients);
+        self.take_clients(said);
         self.pass_inputs();
         for order in orders {
             self.on_order(order);
         }
+        self.move_slots();
         self.timers();
     }
 

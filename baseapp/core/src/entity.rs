@@ -29,4 +29,11 @@ impl Now {
     pub fn recovered(lineage: &Lineage) -> Self {
         Self { granted: lineage.reported.then_some(0), ..Self::default() }
     }
+
+    /// Of a slot that came from another base: nothing is sent to its owner before the record with
+    /// this number, which takes the slot, is durable.
+    #[must_use]
+    pub fn taken(lsn: Lsn) -> Self {
+        Self { lsn, own_lsn: lsn, ..Self::default() }
+    }
 }

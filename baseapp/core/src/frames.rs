@@ -76,6 +76,7 @@ impl BaseCore {
             CellToBase::Notice { entity, payload } => {
                 self.on_notice(source.from, entity, payload);
             }
+            CellToBase::SlotsClosed(slots) => self.on_slots_closed(source.from, &slots),
         }
     }
 
@@ -101,18 +102,18 @@ impl BaseCore {
                 self.on_delivered(from, source, (out_seq, to), outcome);
             }
             BaseToBase::Settled { source, to, through } => self.on_settled(source, to, through),
+            BaseToBase::SlotChunk(chunk) => self.on_slot_chunk(from, chunk),
+            BaseToBase::SlotGot { slot, term, next } => self.on_slot_got(from, slot, term, next),
+            BaseToBase::SlotHeld { slot, term, digest } => {
+                self.on_slot_held(from, slot, term, digest);
+            }
         }
     }
 
     /// Whether a later life of the same process is known.
-    fn is_outlived(&self, node: Node) -> bool {
+    pub(crate) fn is_outlived(&self, node: Node) -> bool {
         let registered = self.map.member(node.name).is_some_and(|m| m.node > node);
         registered || self.peers.was_later_heard(node)
-    }
-
-    /// Whether the entity belongs to a slot that another base keeps.
-    pub(crate) fn is_elsewhere(&self, entity: EntityId) -> bool {
-        self.map.slot(entity.slot()).is_some_and(|s| s.base != self.config.node.name)
     }
 }
 
@@ -125,5 +126,6 @@ fn about(msg: &CellToBase) -> (Option<EntityId>, Option<Epoch>) {
         CellToBase::GrantStale { entity, .. }
         | CellToBase::Notice { entity, .. }
         | CellToBase::OrderRefused { entity, .. } => (Some(*entity), None),
+        CellToBase::SlotsClosed(_) => (None, None),
     }
 }

@@ -20,6 +20,8 @@ pub enum Held {
     Cell(Node, BaseToCell),
     /// A message to the base of a slot.
     Base(SlotId, BaseToBase),
+    /// A message to a life of another base.
+    Life(Node, BaseToBase),
     /// A frame to a client.
     Client(ToClient),
     /// The answer to an order.
@@ -82,6 +84,11 @@ pub enum Held {
         source: EntityId,
         /// Its number.
         out_seq: u64,
+    },
+    /// A slot that came from another base is this one's own.
+    SlotTaken {
+        /// The slot.
+        slot: SlotId,
     },
     /// A message of an entity that ended is closed.
     Closed {

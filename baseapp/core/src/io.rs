@@ -4,7 +4,9 @@ use bytes::Bytes;
 use marchland_common::cluster::MapChange;
 use marchland_common::journal::Event;
 use marchland_common::msg::{Frame, HandoffRefusal, Moment, Outgoing};
-use marchland_common::order::{EntityId, Epoch, KindId, Lsn, Node, Seq, SessionId, Tick};
+use marchland_common::order::{
+    EntityId, Epoch, KindId, Lsn, Node, NodeName, Seq, SessionId, SlotId, Term, Tick,
+};
 use marchland_common::time::Dropped;
 use marchland_common::world::{CommandOutcome, Place, Value};
 use serde::{Deserialize, Serialize};
@@ -201,6 +203,38 @@ pub enum BaseOrder {
     Freeze,
     /// The journal caught up.
     Thaw,
+    /// Give slots to another base. Repeating it changes nothing; it has no answer but
+    /// [`BaseStats::moves`].
+    GiveSlots {
+        /// The slots, each under the term that the order rests on.
+        slots: Vec<(SlotId, Term)>,
+        /// To whom.
+        to: NodeName,
+    },
+}
+
+/// A slot on its way to another base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotMove {
+    /// The slot.
+    pub slot: SlotId,
+    /// Its term.
+    pub term: Term,
+    /// Who is to keep it.
+    pub to: NodeName,
+    /// How far the move is.
+    pub stage: MoveStage,
+}
+
+/// How far the move of a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MoveStage {
+    /// Cellapps are asked to let its entities stand still.
+    Closing,
+    /// Frozen; the next keeper does not have all of it.
+    Copying,
+    /// The next keeper has all of it, durably: the slot's key may name it.
+    Held,
 }
 
 /// Everything that one output moment produced.
@@ -295,6 +329,15 @@ pub enum ClientFrame {
         /// Why, for people: `replaced`, `destroyed`, `logout`.
         reason: String,
     },
+    /// The stream ends here; the session goes on at the slot's next keeper.
+    Moved,
+    /// The login or resume may be tried again a little later; the stream ends.
+    NotYet {
+        /// Names the request.
+        request: u64,
+        /// Why, for people.
+        reason: String,
+    },
 }
 
 /// The answer to an order.
@@ -350,6 +393,8 @@ pub struct BaseStats {
     pub inbox: usize,
     /// Messages that wait for their answer.
     pub outbox: usize,
+    /// Slots on their way to other bases.
+    pub moves: Vec<SlotMove>,
     /// The newest log number written and the newest durable one.
     pub lsn: (Lsn, Lsn),
 }

@@ -7,8 +7,9 @@
 //! The rooms: `log` (the records and what they add up to), `lineage` (one entity, durably),
 //! `gate` (what waits for durability), `frames` and `peers` (other processes), `ownership`
 //! (steps, handoffs, grants, restores, fences), `queue` (what waits for an owner), `messages`
-//! (entity to entity), `clients` (sessions and commands), `births`, `orders`, `release` (what
-//! becomes durable takes effect), `look` (views from outside).
+//! (entity to entity), `clients` (sessions and commands), `moves` (slots between bases), `births`,
+//! `orders`, `release` (what becomes durable takes effect), `recover` (what an earlier life or
+//! another base left), `look` (views from outside).
 
 pub mod io;
 pub mod log;
@@ -23,10 +24,12 @@ mod gate;
 mod lineage;
 mod look;
 mod messages;
+mod moves;
 mod orders;
 mod ownership;
 mod peers;
 mod queue;
+mod recover;
 mod refusals;
 mod release;
 

@@ -4,7 +4,6 @@
 use crate::core::BaseCore;
 use crate::io::{BaseStats, EntityBrief};
 use crate::log::{LogRecord, Part};
-use crate::messages::{OpenAnswer, Post};
 use marchland_common::digest::digest_of;
 use marchland_common::order::{EntityId, Lsn, SpaceId};
 use marchland_common::world::{Kinds, Lasting};
@@ -76,9 +75,9 @@ impl BaseCore {
     #[must_use]
     pub fn digest(&self) -> u64 {
         let granting: Vec<_> = self.granting.iter().map(|id| (id, self.now.get(id))).collect();
-        let clients = (&self.streams, &self.playing, &self.announced, self.rng);
+        let clients = (&self.streams, &self.playing, &self.announced, &self.held_clients, self.rng);
         let messages = (&self.queues, &self.posts, &self.loopback, &self.retries, &self.unborn);
-        let entities = (self.history, granting, &self.orphans, &self.counters);
+        let entities = (self.history, granting, &self.orphans, &self.counters, &self.gives);
         let rest = (self.tick, self.ran, self.is_frozen(), &self.gate, &self.peers, &self.orders);
         digest_of(&(clients, messages, entities, rest))
     }
@@ -111,34 +110,6 @@ impl BaseCore {
         begin.chain(parts).chain(end).map(|record| record.encode())
     }
 
-    /// Takes up what an earlier life left: who waits for a first step, which messages are open,
-    /// which sessions may come back.
-    pub(crate) fn recover(&mut self) {
-        let mut retries = Vec::new();
-        for (entity, lineage) in &self.store.entities {
-            if !lineage.reported && !lineage.state.destroyed {
-                self.granting.insert(*entity);
-            }
-            let outbox = &lineage.state.outbox;
-            if !outbox.open.is_empty() {
-                let known = lineage.outcomes.iter().map(|(out_seq, outcome)| {
-                    (*out_seq, OpenAnswer { outcome: outcome.clone(), sent: None })
-                });
-                let answers = known.collect();
-                let post = Post { released: outbox.last, answers, ..Post::default() };
-                self.posts.insert(*entity, post);
-            }
-            if !outbox.open.is_empty() || !lineage.state.inbox.rows().is_empty() {
-                retries.push(*entity);
-            }
-        }
-        for entity in retries {
-            self.schedule(entity);
-        }
-        self.recover_spawns();
-        self.recover_streams();
-    }
-
     pub(crate) fn stats(&self) -> BaseStats {
         let open = |id: &EntityId| {
             self.store.entities.get(id).map_or(0, |lineage| lineage.state.outbox.open.len())
@@ -150,6 +121,7 @@ impl BaseCore {
             commands: self.queues.values().map(|queue| queue.commands.len()).sum(),
             inbox: self.queues.values().map(|queue| queue.inbox.len()).sum(),
             outbox: self.posts.keys().map(open).sum(),
+            moves: self.slot_moves(),
             lsn: (self.gate.last, self.gate.durable),
         }
     }

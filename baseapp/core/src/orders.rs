@@ -41,6 +41,7 @@ impl BaseCore {
                 self.order_handoff(order, entity, to, (hold, within));
             }
             BaseOrder::Destroy { entity } => self.order_destroy(entity),
+            BaseOrder::GiveSlots { slots, to } => self.order_give(&slots, to),
             BaseOrder::Freeze | BaseOrder::Thaw => {}
         }
     }
@@ -114,6 +115,9 @@ impl BaseCore {
             return Err(HandoffRefusal::NotInSpace);
         }
         self.check_target(to)?;
+        if self.store.leaving.contains_key(&entity.slot()) {
+            return Err(HandoffRefusal::InProgress);
+        }
         let busy = self.orders.values().any(|order| order.entity == entity);
         if busy || !lineage.reported {
             return Err(HandoffRefusal::InProgress);

@@ -7,8 +7,9 @@
 //! elsewhere, because that life owns others: a stale copy is fenced by name instead, see
 //! [`Fence`].
 
+use crate::moves::Closing;
 use marchland_common::msg::{Header, Msg};
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, Tick};
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, SlotId, Term, Tick};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -68,6 +69,8 @@ pub struct Peer {
     pub due: bool,
     /// Claims that ended.
     pub fences: BTreeMap<EntityId, Fence>,
+    /// Slots whose entities it is asked to let stand still.
+    pub closing: BTreeMap<SlotId, Closing>,
     /// The newest record that its bundles led to.
     lsn: Lsn,
     written: VecDeque<(Tick, Lsn)>,
@@ -112,6 +115,18 @@ impl Peer {
         }
         self.durable_tick
     }
+
+    /// What it was told last.
+    #[must_use]
+    pub const fn told_durable(&self) -> Option<Tick> {
+        self.durable_tick
+    }
+
+    /// Whether it said that a slot's entities stand still since this term was to end.
+    #[must_use]
+    pub fn has_closed(&self, slot: SlotId, term: Term) -> bool {
+        self.closing.get(&slot).is_some_and(|c| c.done && c.term == term)
+    }
 }
 
 /// All other lives that were ever heard of. A life is kept after its end, some hundred bytes, like
@@ -143,6 +158,11 @@ impl Peers {
     pub fn was_later_heard(&self, node: Node) -> bool {
         let later = self.0.range((Bound::Excluded(node), Bound::Unbounded));
         later.take_while(|(n, _)| n.name == node.name).any(|(_, peer)| peer.heard.is_some())
+    }
+
+    /// All lives.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> {
+        self.0.keys().copied()
     }
 
     /// All lives, by name and life.

@@ -7,6 +7,7 @@ use crate::io::{BaseBug, BaseOutput, ToClient};
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToCell, Bundle, Header, Moment, Msg, Outgoing};
 use marchland_common::order::{EntityId, Lsn, Node, NodeKind, SlotId};
+use std::collections::BTreeSet;
 
 impl BaseCore {
     /// Holds a step's effects until its record is durable.
@@ -40,6 +41,7 @@ impl BaseCore {
             Held::Step(effects) => self.step_is_durable(*effects),
             Held::Cell(node, msg) => self.send_cell(node, msg),
             Held::Base(slot, msg) => self.send_base(slot, msg),
+            Held::Life(node, msg) => self.peers.at(node).out.push(Msg::BaseToBase(msg)),
             Held::Client(frame) => self.tell_client(frame),
             Held::Answer(answer) => self.out.answers.push(answer),
             Held::Fence { node, entity, epoch } => {
@@ -63,6 +65,7 @@ impl BaseCore {
             Held::Outcome { entity, out_seq, outcome } => {
                 self.answer_is_known(entity, out_seq, outcome);
             }
+            Held::SlotTaken { slot } => self.slot_is_taken(slot),
             Held::Spawned { source, out_seq } => self.spawn_is_durable(source, out_seq),
             Held::Closed { source, out_seq, to } => {
                 self.messages_are_closed(source, vec![(out_seq, to)]);
@@ -131,6 +134,8 @@ impl BaseCore {
                 }
             }
         }
+        let shut: BTreeSet<Node> =
+            self.peers.nodes().filter(|node| self.may_run_frozen(*node)).collect();
         for (node, peer) in self.peers.iter_mut() {
             let due = std::mem::take(&mut peer.due);
             let msgs = std::mem::take(&mut peer.out);
@@ -139,6 +144,9 @@ impl BaseCore {
             }
             peer.sent += 1;
             let header = match node.name.kind {
+                NodeKind::Cell if shut.contains(&node) => {
+                    Header::BaseToCell { durable_tick: peer.told_durable() }
+                }
                 NodeKind::Cell => {
                     Header::BaseToCell { durable_tick: peer.durable_tick(self.gate.durable) }
                 }
@@ -169,6 +177,10 @@ impl BaseCore {
             self.retries.pop_first();
             if let Some(now) = self.now.get_mut(&entity) {
                 now.retry = None;
+            }
+            if self.store.leaving.contains_key(&entity.slot()) {
+                self.schedule(entity);
+                continue;
             }
             let unsettled = self.send_messages_again(entity);
             let unattached = self.is_unattached(entity);

@@ -65,14 +65,20 @@ impl Funnel {
 impl Gateway {
     fn tell(&self, told: ToClient, tick: u64) {
         let ToClient { session, what } = told;
-        let ends = matches!(what, ClientFrame::Refused { .. } | ClientFrame::Ended { .. });
+        let ends = matches!(
+            what,
+            ClientFrame::Refused { .. }
+                | ClientFrame::NotYet { .. }
+                | ClientFrame::Ended { .. }
+                | ClientFrame::Moved
+        );
         let mut setting = Setting { tick, ..Setting::default() };
         let stream = match &what {
             ClientFrame::Welcome { request, .. } => {
                 setting.step_us = u32::try_from(self.rules.step.as_micros()).unwrap_or(u32::MAX);
                 self.welcomed(*request, session, &mut setting)
             }
-            ClientFrame::Refused { request, .. } => {
+            ClientFrame::Refused { request, .. } | ClientFrame::NotYet { request, .. } => {
                 self.waiting.remove(request).map(|(_, (stream, _))| stream)
             }
             _ => self.streams.get(&session).map(|entry| entry.1.clone()),
@@ -81,7 +87,11 @@ impl Gateway {
             self.counters.counter("client_frames_without_stream").add(1);
             return;
         };
-        let sent = stream.try_send(Ok(frame(session, what, setting)));
+        let frame = match what {
+            ClientFrame::Moved => self.moved(session),
+            what => frame(session, what, setting),
+        };
+        let sent = stream.try_send(Ok(frame));
         if sent.is_err() {
             self.cut_off(session);
         } else if ends {

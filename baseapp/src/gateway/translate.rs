@@ -74,6 +74,11 @@ pub(super) fn frame(session: SessionId, what: ClientFrame, setting: Setting) -> 
         }),
         ClientFrame::Notice(payload) => down::What::Notice(wire::Notice { payload }),
         ClientFrame::Ended { reason } => down::What::Ended(wire::Ended { reason }),
+        ClientFrame::NotYet { reason, .. } => {
+            down::What::Refused(wire::Refused { code: "not-yet".to_owned(), message: reason })
+        }
+        // Where to is not known here: it comes back and asks.
+        ClientFrame::Moved => down::What::Ended(wire::Ended { reason: "draining".to_owned() }),
     })
 }
 

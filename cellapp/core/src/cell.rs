@@ -15,6 +15,7 @@ use crate::entities::{Entities, Leaving, Real};
 use crate::io::{CellBug, CellConfig, CellInput, CellOutput};
 use crate::ownership::bases::Bases;
 use crate::ownership::borders::Borders;
+use crate::ownership::closed::ClosedSlots;
 use crate::ownership::drain::Drain;
 use crate::ownership::orders::Orders;
 use crate::ownership::parked::Parked;
@@ -50,6 +51,7 @@ pub(crate) struct Cell {
     pub map: ClusterMap,
     pub peers: Peers,
     pub bases: Bases,
+    pub closed: ClosedSlots,
     pub territory: Territory,
     pub reals: Entities,
     pub around: Around,
@@ -85,6 +87,7 @@ impl Cell {
             refusals: Refusals::default(),
             map: ClusterMap::default(),
             bases: Bases::default(),
+            closed: ClosedSlots::default(),
             territory: Territory::default(),
             reals: Entities::default(),
             departures: Vec::new(),
@@ -179,7 +182,7 @@ impl CellCore {
             cell.reals.digest(),
             links,
             cell.peers.digest(),
-            cell.parked.len(),
+            (cell.parked.len(), cell.closed.len()),
             (around.looks.len(), around.haunts.len(), around.mirrors.len()),
             (around.witnesses.len(), around.signals.held()),
             cell.accepting,
@@ -196,6 +199,7 @@ fn phases(first: Tick) -> Scheduler<Cell> {
     phases.register(Phase::Network, "bundles", traffic::ingress::take_bundles);
     phases.register(Phase::Network, "completions", traffic::ingress::take_completions);
     phases.register(Phase::Network, "resync", ownership::resync::answer);
+    phases.register(Phase::Network, "closed slots", ownership::closed::say);
     phases.register(Phase::Network, "ghosts and signals", around::settle);
     phases.register(Phase::Network, "ended", ownership::resync::forget_ended);
     phases.register(Phase::Network, "held", ownership::grants::let_run);

@@ -2,7 +2,9 @@
 
 use super::Refused;
 use crate::msg::{GrantWhy, HandoffRefusal, HandoffWhy};
-use crate::order::{EntityId, Epoch, KindId, Lsn, Node, Seq, SessionId, Tick};
+use crate::order::{
+    EntityId, Epoch, KindId, Lsn, Node, NodeName, Seq, SessionId, SlotId, Term, Tick,
+};
 use crate::time::{Dropped, EntityTime, LatePolicy};
 use crate::world::{CommandOutcome, MessageOutcome};
 use serde::{Deserialize, Serialize};
@@ -183,6 +185,15 @@ pub enum Event {
     TicksDropped(Dropped),
     /// Something was refused or dropped.
     Refusal { reason: Refused, from: Option<Node>, entity: Option<EntityId>, count: u32 },
+
+    // At a baseapp: slots.
+    /// This base keeps the slot from here on, under this term.
+    SlotTaken { slot: SlotId, term: Term, lsn: Lsn },
+    /// It accepts nothing more for the slot: what it has is on its way to another base, until a
+    /// higher term says whose the slot is.
+    SlotFrozen { slot: SlotId, term: Term, to: NodeName, lsn: Lsn },
+    /// The slot is another base's under this term; nothing of it is here any more.
+    SlotGiven { slot: SlotId, term: Term, lsn: Lsn },
 }
 
 /// Why a real ended at a cellapp.

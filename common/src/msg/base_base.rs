@@ -1,7 +1,7 @@
 //! What bases tell each other: messages between entities, and their answers.
 
 use super::Origin;
-use crate::order::EntityId;
+use crate::order::{EntityId, SlotId, Term};
 use crate::world::MessageOutcome;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -49,4 +49,41 @@ pub enum BaseToBase {
         /// The newest closed number.
         through: u64,
     },
+    /// A piece of a slot that its keeper gives away. Sent again until it is in.
+    SlotChunk(SlotChunk),
+    /// The next keeper has the pieces below this one; they need not be durable yet.
+    SlotGot {
+        /// The slot.
+        slot: SlotId,
+        /// The term under which it is given.
+        term: Term,
+        /// The first piece that is missing.
+        next: u32,
+    },
+    /// The next keeper has the whole slot, durably, and waits for its term.
+    SlotHeld {
+        /// The slot.
+        slot: SlotId,
+        /// The term under which it is given.
+        term: Term,
+        /// The digest of what it has.
+        digest: u64,
+    },
+}
+
+/// A piece of everything durable about one slot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotChunk {
+    /// The slot.
+    pub slot: SlotId,
+    /// The term under which it is given: ends with the move, or with its being called off.
+    pub term: Term,
+    /// Which piece, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub count: u32,
+    /// The digest over all of them.
+    pub digest: u64,
+    /// Its bytes.
+    pub body: Bytes,
 }

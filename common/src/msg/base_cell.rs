@@ -1,7 +1,7 @@
 //! What a base tells the owner of an entity, the one before, or the one to be.
 
 use super::HandoffRefusal;
-use crate::order::{EntityId, Epoch, Node, Seq, SessionId, Tick};
+use crate::order::{EntityId, Epoch, Node, Seq, SessionId, SlotId, Term, Tick};
 use crate::world::{EntityState, MessageOutcome};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -113,6 +113,11 @@ pub enum BaseToCell {
         /// The entity.
         entity: EntityId,
     },
+    /// These slots are about to be given to another base: let their entities stand still until a
+    /// base opens them under a higher term, and say so.
+    CloseSlots(Vec<(SlotId, Term)>),
+    /// The sender keeps these slots under these terms: their entities may run.
+    OpenSlots(Vec<(SlotId, Term)>),
 }
 
 /// The gift of ownership.

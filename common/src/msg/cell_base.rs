@@ -1,6 +1,6 @@
 //! What an owner tells the base of its entity.
 
-use crate::order::{EntityId, Epoch, Node, Seq, SessionId, Tick};
+use crate::order::{EntityId, Epoch, Node, Seq, SessionId, SlotId, Term, Tick};
 use crate::time::EntityTime;
 use crate::world::{Change, EntityState};
 use bytes::Bytes;
@@ -52,6 +52,9 @@ pub enum CellToBase {
         /// What, in the world's own encoding.
         payload: Bytes,
     },
+    /// Entities of these slots stand still here since the base of this term asked for it; no step
+    /// of them follows. Repeated to whoever keeps the slot by now until a base opens it.
+    SlotsClosed(Vec<(SlotId, Term)>),
 }
 
 /// One increment: what changed in one entity in one tick.

@@ -68,7 +68,7 @@ counter! {
     Lsn(u64)
 }
 counter! {
-    /// Which holder of a base slot wrote a record: the create revision of the slot's key.
+    /// Which holder of a base slot wrote a record: the revision of the last change of its key.
     Term(u64)
 }
 counter! {
@@ -103,6 +103,14 @@ impl EntityId {
     #[must_use]
     pub const fn counter(self) -> u64 {
         self.0 >> 8
+    }
+}
+
+impl SessionId {
+    /// The slot of the session's account, which is also that of the entity that it plays.
+    #[must_use]
+    pub const fn slot(self) -> SlotId {
+        SlotId((self.0 & 0xff) as u8)
     }
 }
 

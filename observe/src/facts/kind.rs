@@ -81,4 +81,7 @@ kinds! {
     ClientWelcome => "client_welcome",
     TicksDropped => "ticks_dropped",
     Refusal => "refusal",
+    SlotTaken => "slot_taken",
+    SlotFrozen => "slot_frozen",
+    SlotGiven => "slot_given",
 }

@@ -55,6 +55,8 @@ pub(super) fn to_wire(msg: BaseToCell) -> What {
         }),
         BaseToCell::Resync => What::Resync(wire::Resync {}),
         BaseToCell::Destroy { entity } => What::Destroy(wire::Destroy { entity: entity.0 }),
+        BaseToCell::CloseSlots(slots) => What::CloseSlots(pack(&slots)),
+        BaseToCell::OpenSlots(slots) => What::OpenSlots(pack(&slots)),
     }
 }
 
@@ -160,6 +162,8 @@ pub(super) fn from_wire(what: What) -> Result<BaseToCell, BadMessage> {
         }),
         What::Resync(_) => BaseToCell::Resync,
         What::Destroy(d) => BaseToCell::Destroy { entity: EntityId(d.entity) },
+        What::CloseSlots(slots) => BaseToCell::CloseSlots(unpack(&slots, "close_slots")?),
+        What::OpenSlots(slots) => BaseToCell::OpenSlots(unpack(&slots, "open_slots")?),
         _ => return Err(BadMessage::Unknown("item")),
     })
 }

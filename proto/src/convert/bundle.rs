@@ -153,7 +153,8 @@ fn item_from_wire(what: What, out: &mut Vec<Msg>) -> Result<(), BadMessage> {
         | What::View(_)
         | What::GrantStale(_)
         | What::Holding(_)
-        | What::Notice(_)) => out.push(Msg::CellToBase(cell_base::from_wire(what)?)),
+        | What::Notice(_)
+        | What::SlotsClosed(_)) => out.push(Msg::CellToBase(cell_base::from_wire(what)?)),
         what @ (What::Offload(_)
         | What::GhostCreate(_)
         | What::GhostDeltas(_)
@@ -162,7 +163,12 @@ fn item_from_wire(what: What, out: &mut Vec<Msg>) -> Result<(), BadMessage> {
         | What::GhostDisown(_)
         | What::GhostNeedSnapshot(_)
         | What::Signal(_)) => out.push(Msg::CellToCell(cell_cell::from_wire(what)?)),
-        what @ (What::Deliver(_) | What::Delivered(_) | What::Settled(_)) => {
+        what @ (What::Deliver(_)
+        | What::Delivered(_)
+        | What::Settled(_)
+        | What::SlotChunk(_)
+        | What::SlotGot(_)
+        | What::SlotHeld(_)) => {
             out.push(Msg::BaseToBase(base_base::from_wire(what)?));
         }
         what => out.push(Msg::BaseToCell(base_cell::from_wire(what)?)),

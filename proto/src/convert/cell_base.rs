@@ -2,7 +2,7 @@
 
 use super::common::{
     BadMessage, need, node_from_wire, node_to_wire, pack, refusal_from_wire, refusal_to_wire,
-    why_from_wire, why_to_wire,
+    unpack, why_from_wire, why_to_wire,
 };
 use crate::link as wire;
 use crate::link::item::What;
@@ -43,6 +43,7 @@ pub(super) fn to_wire(msg: CellToBase) -> What {
         CellToBase::Notice { entity, payload } => {
             What::Notice(wire::Notice { entity: entity.0, payload })
         }
+        CellToBase::SlotsClosed(slots) => What::SlotsClosed(pack(&slots)),
     }
 }
 
@@ -74,6 +75,7 @@ pub(super) fn from_wire(what: What) -> Result<CellToBase, BadMessage> {
             digest: h.digest,
         },
         What::Notice(n) => CellToBase::Notice { entity: EntityId(n.entity), payload: n.payload },
+        What::SlotsClosed(slots) => CellToBase::SlotsClosed(unpack(&slots, "slots_closed")?),
         _ => return Err(BadMessage::Unknown("item")),
     })
 }

@@ -6,9 +6,9 @@ use super::values::{
 };
 use marchland_common::msg::{
     BaseToBase, BaseToCell, CellToBase, CellToCell, Command, GhostCreate, Grant, GrantWhy,
-    HandoffOrder, InboxMessage, Msg, Offload, Prepare, Seen, Signal, View, WitnessState,
+    HandoffOrder, InboxMessage, Msg, Offload, Prepare, Seen, Signal, SlotChunk, View, WitnessState,
 };
-use marchland_common::order::{KindId, SignalWindow, Tick};
+use marchland_common::order::{KindId, SignalWindow, SlotId, Term, Tick};
 use proptest::prelude::*;
 
 pub fn msg() -> impl Strategy<Value = Msg> {
@@ -37,7 +37,13 @@ fn cell_to_base() -> impl Strategy<Value = CellToBase> {
         1 => (entity(), bytes()).prop_map(|(entity, payload)| {
             CellToBase::Notice { entity, payload }
         }),
+        1 => slots().prop_map(CellToBase::SlotsClosed),
     ]
+}
+
+fn slots() -> impl Strategy<Value = Vec<(SlotId, Term)>> {
+    let slot = (any::<u8>(), any::<u64>()).prop_map(|(slot, term)| (SlotId(slot), Term(term)));
+    proptest::collection::vec(slot, 0..4)
 }
 
 fn prepare() -> impl Strategy<Value = Prepare> {
@@ -96,6 +102,8 @@ fn base_to_cell() -> impl Strategy<Value = BaseToCell> {
         1 => order().prop_map(BaseToCell::Order),
         1 => Just(BaseToCell::Resync),
         1 => entity().prop_map(|entity| BaseToCell::Destroy { entity }),
+        1 => slots().prop_map(BaseToCell::CloseSlots),
+        1 => slots().prop_map(BaseToCell::OpenSlots),
     ]
 }
 
@@ -277,5 +285,24 @@ fn base_to_base() -> impl Strategy<Value = BaseToBase> {
         ),
         (entity(), entity(), any::<u64>())
             .prop_map(|(source, to, through)| { BaseToBase::Settled { source, to, through } }),
+        chunk().prop_map(BaseToBase::SlotChunk),
+        (any::<u8>(), any::<u64>(), any::<u32>()).prop_map(|(slot, term, next)| {
+            BaseToBase::SlotGot { slot: SlotId(slot), term: Term(term), next }
+        }),
+        (any::<u8>(), any::<u64>(), any::<u64>()).prop_map(|(slot, term, digest)| {
+            BaseToBase::SlotHeld { slot: SlotId(slot), term: Term(term), digest }
+        }),
     ]
+}
+
+fn chunk() -> impl Strategy<Value = SlotChunk> {
+    let numbers = (any::<u8>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u64>());
+    (numbers, bytes()).prop_map(|((slot, term, index, count, digest), body)| SlotChunk {
+        slot: SlotId(slot),
+        term: Term(term),
+        index,
+        count,
+        digest,
+        body,
+    })
 }

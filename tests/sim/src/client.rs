@@ -175,7 +175,9 @@ impl Player {
             ClientFrame::Refused { reason, .. } => {
                 unreachable!("no login or resume of a run is refused: {reason}")
             }
-            ClientFrame::Ended { .. } => self.streaming = false,
+            ClientFrame::Ended { .. } | ClientFrame::Moved | ClientFrame::NotYet { .. } => {
+                self.streaming = false;
+            }
             ClientFrame::Reset { .. } | ClientFrame::Notice(_) => {}
         }
         Vec::new()

@@ -97,7 +97,11 @@ impl BaseCore {
     /// Commands that no owner can have seen and whose deadline has passed.
     pub(crate) fn expire_unsent(&mut self) {
         let mut over = Vec::new();
+        let leaving = &self.store.leaving;
         for (entity, queue) in &mut self.queues {
+            if leaving.contains_key(&entity.slot()) {
+                continue;
+            }
             queue.commands.retain(|open| {
                 let expired = !open.seen && open.command.deadline < self.tick;
                 if expired {

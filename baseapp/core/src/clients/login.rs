@@ -33,6 +33,12 @@ impl BaseCore {
         place: Place,
         radius: i32,
     ) {
+        let fits = (1..=ACCOUNT_MAX).contains(&account.len());
+        if fits && !self.keeps(account_slot(&account)) {
+            let keeper = self.keeper_of(account_slot(&account));
+            return self
+                .refuse_for_now(request, &format!("this account's slot is kept by {keeper}"));
+        }
         match self.log_in(account, kind, place, radius) {
             Ok((session, lsn)) => {
                 let own = self.own_baseline(session);
@@ -52,15 +58,10 @@ impl BaseCore {
         if self.is_frozen() {
             return Err("busy: the journal is behind; try again".to_owned());
         }
-        if account.is_empty() || account.len() > ACCOUNT_MAX {
+        if !(1..=ACCOUNT_MAX).contains(&account.len()) {
             return Err(format!("an account has 1 to {ACCOUNT_MAX} bytes"));
         }
         let slot = account_slot(&account);
-        if !self.keeps(slot) {
-            let keeper = self.map.slot(slot).map(|s| s.base.to_string());
-            let keeper = keeper.unwrap_or_else(|| "nobody at present".to_owned());
-            return Err(format!("slot {slot} of this account is kept by {keeper}"));
-        }
         let known = self.store.accounts.get(&account).copied();
         let entity = match known {
             Some(entity) => entity,
@@ -84,6 +85,11 @@ impl BaseCore {
         Ok(self.open_session(entity, slot, radius))
     }
 
+    fn keeper_of(&self, slot: SlotId) -> String {
+        let owner = self.map.slot(slot);
+        owner.map_or_else(|| "nobody at present".to_owned(), |owner| owner.base.to_string())
+    }
+
     fn open_session(&mut self, entity: EntityId, slot: SlotId, radius: i32) -> (SessionId, Lsn) {
         let counter = self.store.slots.get(&slot).map_or(0, |row| row.sessions) + 1;
         let session = SessionId((counter << 8) | u64::from(slot.0));
@@ -101,6 +107,11 @@ impl BaseCore {
         secret: u64,
         (acknowledged, radius): (u64, i32),
     ) {
+        if !self.keeps(session.slot()) {
+            let keeper = self.keeper_of(session.slot());
+            return self
+                .refuse_for_now(request, &format!("this session's slot is kept by {keeper}"));
+        }
         let known = self.store.sessions.get(&session).is_some_and(|row| row.secret == secret);
         let Some(stream) = self.streams.get_mut(&session).filter(|_| known) else {
             self.refusals.add(Refused::UnknownSession, None, None);
@@ -203,6 +214,7 @@ impl BaseCore {
             .streams
             .iter()
             .filter(|(_, s)| s.gone.is_some_and(|at| self.ran > at + SESSION_LINGER))
+            .filter(|(session, _)| !self.is_away(session.slot()))
             .map(|(session, _)| *session)
             .collect();
         for session in over {

@@ -15,7 +15,7 @@ use crate::io::ClientEvent;
 use crate::lineage::Lineage;
 use crate::log::{Alone, SessionRow};
 use bytes::Bytes;
-use marchland_common::order::{EntityId, Epoch, Seq, SessionId};
+use marchland_common::order::{EntityId, Epoch, Seq, SessionId, SlotId};
 use marchland_common::world::CommandOutcome;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,9 +186,11 @@ impl BaseCore {
         self.attached(entity).iter().any(|(s, _)| !rows.iter().any(|row| row.session == *s))
     }
 
-    /// After a restart: sessions without a client, with the answers that the images hold.
-    pub(crate) fn recover_streams(&mut self) {
-        for (session, SessionRow { entity, radius, .. }) in &self.store.sessions {
+    /// After a restart or a move: sessions without a client, with the answers that the images
+    /// hold.
+    pub(crate) fn recover_streams(&mut self, of: impl Fn(SlotId) -> bool) {
+        let sessions = self.store.sessions.iter().filter(|(session, _)| of(session.slot()));
+        for (session, SessionRow { entity, radius, .. }) in sessions {
             let mut stream = Stream::new(*entity, *radius);
             stream.gone = Some(self.ran);
             stream.recovered = true;

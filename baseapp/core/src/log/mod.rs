@@ -7,17 +7,21 @@
 
 mod account;
 mod replay;
+mod slots;
 mod store;
 
 pub use account::account;
 pub use replay::{Recovered, ReplayError, replay};
+pub use slots::{Import, Leave};
 pub use store::{Alone, BadRecord, SessionRow, SlotRow, Store};
 
 use crate::lineage::{Lineage, Prev};
 use bytes::Bytes;
 use marchland_common::journal::OwnerWhy;
-use marchland_common::msg::{HandoffRefusal, StepBody};
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, Seq, SessionId, SlotId, Term, Tick};
+use marchland_common::msg::{HandoffRefusal, SlotChunk, StepBody};
+use marchland_common::order::{
+    EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, SlotId, Term, Tick,
+};
 use marchland_common::time::EntityTime;
 use marchland_common::world::{CommandOutcome, EntityState, MessageOutcome};
 use serde::{Deserialize, Serialize};
@@ -28,7 +32,8 @@ pub const RECORD_VERSION: u8 = 1;
 /// One durable fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum LogRecord {
-    /// This base keeps the slot from here on, under this term.
+    /// This base keeps the slot from here on, under this term. What came of the slot from its
+    /// keeper before is in the store by this record; what was frozen of it goes on.
     SlotTaken {
         /// The slot.
         slot: SlotId,
@@ -141,6 +146,32 @@ pub enum LogRecord {
     Part(Box<Part>),
     /// The state is whole; it had this many parts.
     ImageEnd(u64),
+    /// A slot is on its way to another base: nothing of it changes until a higher term says whose
+    /// it is. This and the three records below are read by no build before they were added: it
+    /// refuses a log that holds one.
+    SlotFrozen {
+        /// The slot.
+        slot: SlotId,
+        /// Its term at that moment.
+        term: Term,
+        /// Who is to keep it.
+        to: NodeName,
+    },
+    /// A piece of a slot that is on its way here. The last one makes it whole; nothing of it
+    /// counts before the slot is taken.
+    SlotChunk(SlotChunk),
+    /// What came of a slot is void: the move was called off.
+    SlotDropped {
+        /// The slot.
+        slot: SlotId,
+    },
+    /// The slot is another base's: everything about it leaves the store.
+    SlotGiven {
+        /// The slot.
+        slot: SlotId,
+        /// The term of its next keeper.
+        term: Term,
+    },
 }
 
 /// A birth.
@@ -213,6 +244,12 @@ pub enum Part {
     Spawn(EntityId, u64, MessageOutcome),
     /// Answers that the base gave alone, until their client has them.
     Alone(SessionId, Alone),
+    /// A slot that leaves.
+    Leaving(SlotId, Leave),
+    /// A slot that is on its way here: its term, the digest and the number of its pieces.
+    Import(SlotId, Term, u64, u32),
+    /// The next piece of it.
+    ImportChunk(SlotId, Bytes),
 }
 
 impl LogRecord {

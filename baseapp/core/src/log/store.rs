@@ -3,7 +3,7 @@
 //! The live core and the replay of a log go through the same [`Store::apply`], so they cannot
 //! come apart.
 
-use super::{Created, LogRecord, Part, StepRecord};
+use super::{Created, Import, Leave, LogRecord, Part, StepRecord};
 use crate::lineage::{Lineage, only_moves};
 use marchland_common::msg::StepBody;
 use marchland_common::order::{EntityId, Seq, SessionId, SlotId, Term};
@@ -76,6 +76,9 @@ pub enum BadRecord {
     /// A change does not fit.
     #[error(transparent)]
     Change(#[from] BadChange),
+    /// What came of a slot is not whole, or not what its digest says.
+    #[error("what came of slot {0} is not whole")]
+    TornSlot(SlotId),
     /// A checkpoint that is not whole.
     #[error("the checkpoint is not whole")]
     TornImage,
@@ -96,6 +99,10 @@ pub struct Store {
     pub spawned: BTreeMap<(EntityId, u64), MessageOutcome>,
     /// What the base answered alone.
     pub alone: BTreeMap<SessionId, Alone>,
+    /// Slots that leave.
+    pub leaving: BTreeMap<SlotId, Leave>,
+    /// Slots that are on their way here.
+    pub imports: BTreeMap<SlotId, Import>,
 }
 
 impl Store {
@@ -105,9 +112,7 @@ impl Store {
     /// [`BadRecord`] when the record does not fit what is here.
     pub fn apply(&mut self, record: &LogRecord, kinds: &Kinds) -> Result<(), BadRecord> {
         match record {
-            LogRecord::SlotTaken { slot, term } => {
-                self.slots.entry(*slot).or_default().term = *term;
-            }
+            LogRecord::SlotTaken { slot, term } => self.take_slot(*slot, *term, kinds)?,
             LogRecord::IdsReserved { slot, upto } => {
                 let row = self.slots.get_mut(slot).ok_or(BadRecord::NoSlot(*slot))?;
                 row.reserved = row.reserved.max(*upto);
@@ -155,6 +160,14 @@ impl Store {
             }
             LogRecord::Part(part) => self.put(part),
             LogRecord::Image(_) | LogRecord::ImageEnd(_) => {}
+            LogRecord::SlotFrozen { slot, term, to } => {
+                self.freeze_slot(*slot, Leave { term: *term, to: *to })?;
+            }
+            LogRecord::SlotChunk(chunk) => self.take_chunk(chunk)?,
+            LogRecord::SlotDropped { slot } => {
+                self.imports.remove(slot);
+            }
+            LogRecord::SlotGiven { slot, .. } => self.drop_slot(*slot),
         }
         Ok(())
     }
@@ -214,19 +227,32 @@ impl Store {
 
     /// Everything, as the parts of a checkpoint.
     pub fn parts(&self) -> impl Iterator<Item = Part> + '_ {
-        let slots = self.slots.iter().map(|(slot, row)| Part::Slot(*slot, *row));
-        let entities = self.entities.iter().map(|(id, l)| Part::Entity(*id, Box::new(l.clone())));
-        let sessions = self.sessions.iter().map(|(id, row)| Part::Session(*id, *row));
-        let spawned = self.spawned.iter().map(|((id, n), out)| Part::Spawn(*id, *n, out.clone()));
-        let alone = self.alone.iter().map(|(id, known)| Part::Alone(*id, known.clone()));
-        slots.chain(entities).chain(sessions).chain(spawned).chain(alone)
+        self.parts_of(|_| true).chain(self.moving_parts())
+    }
+
+    /// Everything about certain slots but that they are under way.
+    pub(super) fn parts_of<'a>(
+        &'a self,
+        is_asked: impl Fn(SlotId) -> bool + Copy + 'a,
+    ) -> impl Iterator<Item = Part> + 'a {
+        let slots = self.slots.iter().filter(move |(slot, _)| is_asked(**slot));
+        let entities = self.entities.iter().filter(move |(id, _)| is_asked(id.slot()));
+        let sessions = self.sessions.iter().filter(move |(session, _)| is_asked(session.slot()));
+        let spawned = self.spawned.iter().filter(move |((id, _), _)| is_asked(id.slot()));
+        let alone = self.alone.iter().filter(move |(session, _)| is_asked(session.slot()));
+        slots
+            .map(|(slot, row)| Part::Slot(*slot, *row))
+            .chain(entities.map(|(id, l)| Part::Entity(*id, Box::new(l.clone()))))
+            .chain(sessions.map(|(session, row)| Part::Session(*session, *row)))
+            .chain(spawned.map(|((id, n), out)| Part::Spawn(*id, *n, out.clone())))
+            .chain(alone.map(|(session, known)| Part::Alone(*session, known.clone())))
     }
 
     /// How many parts a checkpoint has.
     #[must_use]
     pub fn part_count(&self) -> usize {
         let most = self.slots.len() + self.entities.len() + self.sessions.len();
-        most + self.spawned.len() + self.alone.len()
+        most + self.spawned.len() + self.alone.len() + self.moving_count()
     }
 
     fn create(&mut self, created: &Created, kinds: &Kinds) -> Result<(), BadRecord> {
@@ -240,14 +266,14 @@ impl Store {
     }
 
     fn open(&mut self, session: SessionId, row: SessionRow) -> Result<(), BadRecord> {
-        let slot = SlotId((session.0 & 0xff) as u8);
+        let slot = session.slot();
         let known = self.slots.get_mut(&slot).ok_or(BadRecord::NoSlot(slot))?;
         known.sessions = known.sessions.max(session.0 >> 8);
         self.sessions.insert(session, row);
         Ok(())
     }
 
-    fn put(&mut self, part: &Part) {
+    pub(super) fn put(&mut self, part: &Part) {
         match part {
             Part::Slot(slot, row) => {
                 self.slots.insert(*slot, *row);
@@ -267,6 +293,18 @@ impl Store {
             }
             Part::Alone(session, known) => {
                 self.alone.insert(*session, known.clone());
+            }
+            Part::Leaving(slot, leave) => {
+                self.leaving.insert(*slot, *leave);
+            }
+            Part::Import(slot, term, digest, count) => {
+                let (term, digest, count, chunks) = (*term, *digest, *count, Vec::new());
+                self.imports.insert(*slot, Import { term, digest, count, chunks });
+            }
+            Part::ImportChunk(slot, body) => {
+                if let Some(import) = self.imports.get_mut(slot) {
+                    import.chunks.push(body.clone());
+                }
             }
         }
     }

@@ -147,6 +147,9 @@ impl BaseCore {
 
     /// A source closed its messages: the owner may drop the answers, and forget the source.
     pub(crate) fn on_settled(&mut self, source: EntityId, to: EntityId, through: u64) {
+        if self.is_elsewhere(to) {
+            return self.refusals.add(Refused::WrongBase, None, Some(to));
+        }
         let Some(lineage) = self.store.entities.get(&to) else { return };
         let is_known = lineage.state.inbox.rows().iter().any(|row| row.source == source);
         if !is_known {

@@ -8,7 +8,7 @@ use crate::births::Birth;
 use crate::core::BaseCore;
 use crate::gate::Held;
 use crate::log::LogRecord;
-use marchland_common::order::EntityId;
+use marchland_common::order::{EntityId, SlotId};
 use marchland_common::world::{Address, MessageOutcome, Rejection};
 
 /// How many ticks a birth waits for somebody who can own it.
@@ -70,7 +70,9 @@ impl BaseCore {
     /// Tries again what nobody could own when it was asked for.
     pub(crate) fn spawn_waiting(&mut self) {
         for (source, out_seq) in self.unborn.keys().copied().collect::<Vec<_>>() {
-            self.spawn(source, out_seq);
+            if !self.is_elsewhere(source) {
+                self.spawn(source, out_seq);
+            }
         }
     }
 
@@ -82,12 +84,13 @@ impl BaseCore {
         self.push(source);
     }
 
-    /// After a restart: messages whose entity was not created yet, and answers that were lost.
-    pub(crate) fn recover_spawns(&mut self) {
+    /// After a restart or a move: messages whose entity was not created yet, and answers that were lost.
+    pub(crate) fn recover_spawns(&mut self, of: impl Fn(SlotId) -> bool) {
         let asked: Vec<(EntityId, u64)> = self
             .store
             .entities
             .iter()
+            .filter(|(id, _)| of(id.slot()))
             .flat_map(|(id, lineage)| {
                 let open = lineage.state.outbox.open.values();
                 open.filter(|m| matches!(m.to, Address::Spawn { .. })).map(|m| (*id, m.out_seq))

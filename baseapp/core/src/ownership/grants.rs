@@ -89,6 +89,8 @@ impl BaseCore {
         let late: Vec<EntityId> = self
             .granting
             .iter()
+            // Where its entities stand still nobody can report.
+            .filter(|id| !self.gives.contains_key(&id.slot()))
             .filter(|id| {
                 let granted = self.now.get(id).and_then(|now| now.granted);
                 granted.is_some_and(|at| self.ran > at + self.config.grant_deadline)

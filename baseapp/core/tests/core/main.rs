@@ -15,6 +15,7 @@ mod order;
 mod orders;
 mod restart;
 mod sessions;
+mod slots;
 mod spawns;
 mod steps;
 mod storm;

@@ -9,6 +9,7 @@ use crate::entities::Real;
 use crate::io::CellConfig;
 use crate::ownership::bases::Bases;
 use crate::ownership::borders::Borders;
+use crate::ownership::closed::ClosedSlots;
 use crate::ownership::drain::Drain;
 use crate::ownership::orders::Orders;
 use crate::ownership::parked::Parked;
@@ -78,6 +79,7 @@ image! {
     map: ClusterMap,
     peers: Peers,
     bases: Bases,
+    closed: ClosedSlots,
     parked: Parked,
     seen: Seen,
     borders: Borders,

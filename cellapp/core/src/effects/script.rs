@@ -140,6 +140,8 @@ fn take_one(turn: &mut Turn<'_>, msg: &BaseToCell, blocked: &mut Vec<EntityId>) 
         | BaseToCell::NeedSnapshot { .. }
         | BaseToCell::Input { .. }
         | BaseToCell::Order(_)
+        | BaseToCell::CloseSlots(_)
+        | BaseToCell::OpenSlots(_)
         | BaseToCell::Resync => {}
     }
     Disposition::Done

@@ -67,6 +67,10 @@ fn begin(cell: &mut Cell, entity: EntityId, leaving: Leaving) {
 fn repeat(cell: &mut Cell) {
     let waiting: Vec<EntityId> = cell.reals.frozen().iter().copied().collect();
     for entity in waiting {
+        if cell.closed.closer(entity.slot()).is_some() {
+            // Its base takes nothing more; the next one is asked.
+            continue;
+        }
         let Some(frozen) = cell.reals.get(entity).and_then(|real| real.frozen()) else { continue };
         if frozen.since < cell.tick {
             let prepare = frozen.prepare.clone();

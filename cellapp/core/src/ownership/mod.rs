@@ -7,6 +7,7 @@
 
 pub mod bases;
 pub mod borders;
+pub mod closed;
 pub mod drain;
 pub mod grants;
 pub mod handoff;

@@ -51,8 +51,10 @@ pub fn need_snapshot(cell: &mut Cell, from: Node, entity: EntityId, epoch: Epoch
 }
 
 /// Tells bases that came back what stands here: each real, and the steps that may be missing. A
-/// base that keeps no slot yet, as far as the map says, is told once it does.
+/// base that keeps no slot yet, as far as the map says, is told once it does. The base that opened
+/// a slot is told of its entities.
 pub fn answer(cell: &mut Cell) {
+    let reopened = cell.closed.take_reopened();
     let asked: Vec<Node> = cell
         .bases
         .links()
@@ -63,16 +65,27 @@ pub fn answer(cell: &mut Cell) {
         if let Some(link) = cell.bases.link_mut(base) {
             link.resync = false;
         }
-        let mine = cell.reals.ids_where(|real| cell.bases.keeper(real.id.slot()) == Some(base));
+        let mine = cell.reals.ids_where(|real| {
+            let slot = real.id.slot();
+            cell.bases.keeper(slot) == Some(base) && !reopened.contains(&slot)
+        });
         for entity in mine {
+            tell(cell, entity);
+        }
+    }
+    if !reopened.is_empty() {
+        for entity in cell.reals.ids_where(|real| reopened.contains(&real.id.slot())) {
             tell(cell, entity);
         }
     }
 }
 
 fn tell(cell: &mut Cell, entity: EntityId) {
-    let Some(real) = cell.reals.get(entity) else { return };
+    let tick = cell.tick;
+    let Some(real) = cell.reals.get_mut(entity) else { return };
     let (epoch, seq, digest) = (real.epoch, real.seq, real.digest);
+    // They leave again, so they are durable no earlier than this tick's bundle.
+    real.unacked.iter_mut().for_each(|unacked| unacked.tick = tick);
     let steps: Vec<Step> = real.unacked.iter().map(|unacked| unacked.step.clone()).collect();
     cell.tell_base(entity, CellToBase::Holding { entity, epoch, seq, digest });
     for step in steps {

@@ -3,7 +3,7 @@
 use crate::around;
 use crate::cell::Cell;
 use crate::effects::queue;
-use crate::ownership::{grants, handoff, orders, resync};
+use crate::ownership::{closed, grants, handoff, orders, resync};
 use marchland_common::journal::Refused;
 use marchland_common::msg::{BaseToCell, CellToCell, Msg};
 use marchland_common::order::{EntityId, Node, NodeKind};
@@ -22,6 +22,8 @@ pub fn take(cell: &mut Cell, from: Node, msg: Msg) {
 fn from_base(cell: &mut Cell, from: Node, msg: BaseToCell) {
     if let Some(entity) = entity_of(&msg)
         && cell.bases.keeper(entity.slot()) != Some(from)
+        // What its base still has to say before it gives a slot away.
+        && cell.closed.closer(entity.slot()) != Some(from)
     {
         cell.refuse(Refused::WrongBase, from, entity);
         return;
@@ -45,6 +47,8 @@ fn from_base(cell: &mut Cell, from: Node, msg: BaseToCell) {
                 link.resync = true;
             }
         }
+        BaseToCell::CloseSlots(slots) => closed::close(cell, from, &slots),
+        BaseToCell::OpenSlots(slots) => closed::open(cell, from, &slots),
         BaseToCell::Input { entity, session, payload } => {
             queue::put_input(cell, from, entity, session, payload);
         }
@@ -88,6 +92,6 @@ pub const fn entity_of(msg: &BaseToCell) -> Option<EntityId> {
         BaseToCell::Command(command) => Some(command.entity),
         BaseToCell::Inbox(message) => Some(message.entity),
         BaseToCell::Order(order) => Some(order.entity),
-        BaseToCell::Resync => None,
+        BaseToCell::Resync | BaseToCell::CloseSlots(_) | BaseToCell::OpenSlots(_) => None,
     }
 }

@@ -66,14 +66,16 @@ fn is_sound(change: &MapChange) -> bool {
 }
 
 /// Finds the newest life of each base, and moves the entities of slots that changed hands.
-fn follow_bases(cell: &mut Cell) {
+pub fn follow_bases(cell: &mut Cell) {
     let lives: Vec<Node> = cell.peers.of_kind(NodeKind::Base).collect();
     for life in &lives {
         cell.bases.add(*life);
     }
     for slot in (0..=u8::MAX).map(SlotId) {
-        let name = cell.map.slot(slot).map(|owner| owner.base);
-        let keeper = name.and_then(|name| cell.peers.newest(name));
+        let owner = cell.map.slot(slot);
+        let keeper = owner.and_then(|owner| cell.peers.newest(owner.base));
+        let keeper = owner.zip(keeper).filter(|(owner, keeper)| cell.closed.lets(*owner, *keeper));
+        let keeper = keeper.map(|(_, keeper)| keeper);
         let before = cell.bases.keeper(slot);
         if keeper != before {
             move_slot(cell, slot, keeper);
@@ -90,7 +92,7 @@ fn follow_bases(cell: &mut Cell) {
 }
 
 /// From now on the entities of a slot answer to another base life.
-fn move_slot(cell: &mut Cell, slot: SlotId, keeper: Option<Node>) {
+pub fn move_slot(cell: &mut Cell, slot: SlotId, keeper: Option<Node>) {
     let ids = cell.reals.ids_where(|real| real.id.slot() == slot);
     let step_us = cell.config.step_us;
     for id in &ids {

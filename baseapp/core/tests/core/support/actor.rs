@@ -39,7 +39,11 @@ impl Actor {
         let ids: Vec<EntityId> = owner.copies.keys().copied().collect();
         self.waiting.retain(|id, _| ids.contains(id));
         self.unacked.retain(|id, _| ids.contains(id));
+        self.tell_opened(owner);
         for entity in ids {
+            if owner.closed.contains_key(&entity.slot()) {
+                continue;
+            }
             if let Some(prepare) = owner.copies[&entity].frozen.clone() {
                 owner.say(entity, CellToBase::Prepare(prepare));
                 continue;
@@ -110,8 +114,22 @@ impl Actor {
     }
 
     fn resync(&mut self, owner: &mut Owner) {
-        let held: Vec<(EntityId, Claim)> =
-            owner.copies.iter().map(|(id, copy)| (*id, copy.clone())).collect();
+        self.tell(owner, |_| true);
+    }
+
+    /// A base opened slots: it is told what stands here of them.
+    fn tell_opened(&mut self, owner: &mut Owner) {
+        let opened = std::mem::take(&mut owner.opened);
+        self.tell(owner, |id| opened.contains(&id.slot()));
+    }
+
+    fn tell(&mut self, owner: &mut Owner, is_asked: impl Fn(EntityId) -> bool) {
+        let held: Vec<(EntityId, Claim)> = owner
+            .copies
+            .iter()
+            .filter(|(id, _)| is_asked(**id))
+            .map(|(id, copy)| (*id, copy.clone()))
+            .collect();
         for (entity, Claim { epoch, seq, digest, .. }) in held {
             owner.say(entity, CellToBase::Holding { entity, epoch, seq, digest });
             for step in self.unacked.get(&entity).into_iter().flatten() {

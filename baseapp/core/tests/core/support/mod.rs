@@ -7,6 +7,7 @@ mod clients;
 mod owner;
 mod player;
 mod proof;
+mod slots;
 mod storm;
 mod traffic;
 
@@ -16,6 +17,7 @@ pub use clients::*;
 pub use owner::*;
 pub use player::*;
 pub use proof::*;
+pub use slots::*;
 pub use storm::*;
 pub use traffic::*;
 
@@ -107,6 +109,8 @@ pub struct Cluster {
     pub sent: Vec<(Node, Outgoing)>,
     pub members: Vec<Member>,
     pub slots: Vec<SlotOwner>,
+    /// The newest term that a slot's key was given.
+    pub term: u64,
     /// The present lives of the three cells, and the version of the layout.
     pub lives: [Node; 3],
     pub version: u64,
@@ -137,6 +141,7 @@ impl Cluster {
             sent: Vec::new(),
             members: Vec::new(),
             slots,
+            term: 5,
             lives: [cell(1), cell(2), cell(3)],
             version: 1,
             loss: 0,
@@ -288,6 +293,9 @@ pub fn lsn_of(event: &Event) -> Option<Lsn> {
         | Event::Accepted { lsn, .. }
         | Event::OwnerChanged { lsn, .. }
         | Event::Burned { lsn, .. }
+        | Event::SlotTaken { lsn, .. }
+        | Event::SlotFrozen { lsn, .. }
+        | Event::SlotGiven { lsn, .. }
         | Event::Destroyed { lsn, .. } => Some(*lsn),
         _ => None,
     }

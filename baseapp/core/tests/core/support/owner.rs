@@ -29,6 +29,8 @@ pub struct Owner {
     pub talks: bool,
     /// Whether it takes grants.
     pub takes: bool,
+    /// Whether it does not hear what it is asked to close.
+    pub deaf: bool,
     pub accepting: bool,
     pub schema: u32,
     pub steps: u64,
@@ -39,6 +41,11 @@ pub struct Owner {
     /// Everything that it was told, in order.
     pub got: Vec<BaseToCell>,
     pub durable: BTreeMap<Node, Option<Tick>>,
+    /// Slots whose entities stand still: since which base asked for it, under which term, and
+    /// when that was said last.
+    pub closed: BTreeMap<SlotId, (Node, Term, Option<Tick>)>,
+    /// Slots that run again since its last bundle.
+    pub opened: Vec<SlotId>,
     kinds: Option<Arc<Kinds>>,
 }
 
@@ -48,6 +55,7 @@ impl Owner {
             node,
             talks: true,
             takes: true,
+            deaf: false,
             accepting: true,
             schema: SCHEMA,
             steps: 0,
@@ -56,6 +64,8 @@ impl Owner {
             n: BTreeMap::new(),
             got: Vec::new(),
             durable: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            opened: Vec::new(),
             kinds: None,
         }
     }
@@ -71,10 +81,14 @@ impl Owner {
             return None;
         }
         self.steps += 1;
-        for copy in self.copies.values_mut() {
+        for (_, copy) in
+            self.copies.iter_mut().filter(|(id, _)| !self.closed.contains_key(&id.slot()))
+        {
             copy.time += 50_000;
         }
-        let (say, keep) = std::mem::take(&mut self.out).into_iter().partition(|(id, _)| mine(*id));
+        let is_said = |id: EntityId| mine(id) && !self.closed.contains_key(&id.slot());
+        let (say, keep) =
+            std::mem::take(&mut self.out).into_iter().partition(|(id, _)| is_said(*id));
         self.out = keep;
         let say: Vec<(EntityId, CellToBase)> = say;
         // A step says how long the entity has lived at the end of the tick that it leaves in.
@@ -87,7 +101,8 @@ impl Owner {
             }
             Msg::CellToBase(msg)
         });
-        let msgs = msgs.collect();
+        let mut msgs: Vec<Msg> = msgs.collect();
+        msgs.extend(self.say_closed(tick, mine));
         let n = self.n.entry(base).or_default();
         *n += 1;
         let header = Header::CellToBase {
@@ -100,12 +115,56 @@ impl Owner {
         Some(Frame { from: self.node, bundle })
     }
 
+    /// Says which slots stand still, to whoever keeps them by now.
+    fn say_closed(&mut self, tick: Tick, mine: impl Fn(EntityId) -> bool) -> Option<Msg> {
+        let mut said = Vec::new();
+        for (slot, (_, term, last)) in &mut self.closed {
+            let due = last.is_none_or(|last| tick.0 >= last.0 + 8);
+            if due && mine(EntityId::new(*slot, 1)) {
+                *last = Some(tick);
+                said.push((*slot, *term));
+            }
+        }
+        (!said.is_empty()).then_some(Msg::CellToBase(CellToBase::SlotsClosed(said)))
+    }
+
+    fn close(&mut self, by: Node, slots: &[(SlotId, Term)]) {
+        for (slot, term) in slots {
+            let known = self.closed.get(slot);
+            if known.is_none_or(|(_, known, _)| known <= term) {
+                self.closed.insert(*slot, (by, *term, None));
+            }
+        }
+    }
+
+    fn open(&mut self, slots: &[(SlotId, Term)]) {
+        for (slot, term) in slots {
+            if self.closed.get(slot).is_some_and(|(_, closed, _)| closed < term) {
+                self.closed.remove(slot);
+                self.opened.push(*slot);
+            }
+        }
+    }
+
+    /// Says what stands here of the slots that run again.
+    pub fn tell_opened(&mut self) {
+        let opened = std::mem::take(&mut self.opened);
+        for (entity, copy) in self.copies.clone() {
+            if opened.contains(&entity.slot()) {
+                let Claim { epoch, seq, digest, .. } = copy;
+                self.say(entity, CellToBase::Holding { entity, epoch, seq, digest });
+            }
+        }
+    }
+
     /// Takes a bundle of a base in.
     pub fn hear(&mut self, base: Node, bundle: &Bundle, kinds: &Arc<Kinds>) {
         self.kinds = Some(kinds.clone());
         if let Header::BaseToCell { durable_tick } = bundle.header {
             self.durable.insert(base, durable_tick);
         }
+        // Another life of a base knows nothing of what the one before it asked for.
+        self.closed.retain(|_, (by, ..)| by.name != base.name || *by >= base);
         for msg in &bundle.msgs {
             let Msg::BaseToCell(msg) = msg else { panic!("not for a cellapp: {msg:?}") };
             self.got.push(msg.clone());
@@ -117,6 +176,8 @@ impl Owner {
                 | BaseToCell::Release { entity, epoch } => {
                     self.copies.retain(|id, copy| id != entity || copy.epoch > *epoch);
                 }
+                BaseToCell::CloseSlots(slots) if !self.deaf => self.close(base, slots),
+                BaseToCell::OpenSlots(slots) => self.open(slots),
                 BaseToCell::Abort { entity, .. } => {
                     if let Some(copy) = self.copies.get_mut(entity) {
                         copy.frozen = None;

@@ -41,6 +41,17 @@ impl Player {
         }
     }
 
+    pub fn slot(&self) -> SlotId {
+        account_slot(&self.account)
+    }
+
+    /// Without a stream it asks whoever keeps its slot.
+    pub fn go_to(&mut self, base: usize, cluster: &Cluster) {
+        if base != self.base {
+            (self.base, self.read) = (base, cluster.bases[base].clients.len());
+        }
+    }
+
     pub fn hear(&mut self, base: &Base) {
         for frame in &base.clients[self.read.min(base.clients.len())..] {
             let mine = self.session.is_some_and(|(session, ..)| session == frame.session);
@@ -66,6 +77,7 @@ impl Player {
                         self.acked += 1;
                     }
                 }
+                ClientFrame::Moved if mine => self.open = false,
                 ClientFrame::Ended { reason } if mine && reason != "replaced" => {
                     self.ended += u32::from(reason == "destroyed");
                     (self.session, self.open) = (None, false);

@@ -40,6 +40,13 @@ impl Proof {
                     self.taken.insert((step.entity, row.source), row.high);
                 }
             }
+            if let LogRecord::SlotTaken { slot, .. } = record {
+                // What its keeper before took is in the images.
+                let came = self.store.entities.iter().filter(|(id, _)| id.slot() == slot);
+                let rows = came.flat_map(|(id, l)| l.state.inbox.rows().iter().map(|r| (*id, r)));
+                let highs = rows.map(|(id, row)| ((id, row.source), row.high));
+                self.taken.extend(highs.collect::<Vec<_>>());
+            }
             self.upto += 1;
         }
     }
@@ -67,7 +74,11 @@ impl Proof {
     }
 
     fn is_over(&self, entity: EntityId) -> bool {
-        self.gone.contains(&entity)
+        // It may have been forgotten where its slot was kept before.
+        let row = self.store.slots.get(&entity.slot());
+        let came = !self.store.entities.contains_key(&entity)
+            && row.is_some_and(|row| entity.counter() <= row.reserved);
+        came || self.gone.contains(&entity)
             || self.store.entities.get(&entity).is_some_and(|l| l.state.destroyed)
     }
 
@@ -111,6 +122,11 @@ impl Proof {
             BaseToCell::Inbox(message) => {
                 assert_eq!(self.lineage(message.entity).owner, to, "{msg:?}");
             }
+            BaseToCell::OpenSlots(slots) => {
+                for (slot, term) in slots {
+                    assert_eq!(self.store.slots[slot].term, *term, "{msg:?}");
+                }
+            }
             BaseToCell::Answer { entity, out_seq, .. } => {
                 let open = &self.lineage(*entity).state.outbox.open;
                 assert!(open.contains_key(out_seq), "{msg:?}");
@@ -134,6 +150,14 @@ impl Proof {
                 assert!(!open, "{msg:?}");
             }
             BaseToBase::Delivered { .. } => {}
+            BaseToBase::SlotChunk(chunk) => {
+                assert!(self.store.leaving.contains_key(&chunk.slot), "{chunk:?}");
+            }
+            BaseToBase::SlotGot { .. } => {}
+            BaseToBase::SlotHeld { slot, digest, .. } => {
+                let import = &self.store.imports[slot];
+                assert!(import.is_whole() && import.digest == *digest, "{msg:?}");
+            }
             BaseToBase::Settled { source, to, through } => {
                 let Some(lineage) = self.store.entities.get(source) else { return };
                 assert!(lineage.open_to(*to).all(|n| n > *through), "{msg:?}");

@@ -3,6 +3,7 @@
 
 use super::*;
 use marchland_common::cluster::MapChange;
+use std::collections::BTreeSet;
 
 const BUSY: Mischief = Mischief { send: 60, spawn: 3, hand_over: 40, destroy: 2 };
 
@@ -14,6 +15,13 @@ pub struct Storm {
     next_life: u64,
     /// Lives that were declared dead and do not know it.
     zombies: Vec<(Node, u64)>,
+    /// Slots under way, and since when.
+    moves: BTreeMap<SlotId, u64>,
+    /// Whether slots are moved, and what came of the moves: committed, called off.
+    pub moving: bool,
+    pub moved: (u32, u32),
+    /// When each base hears of the newest keys.
+    told: Vec<Option<u64>>,
 }
 
 impl Storm {
@@ -26,7 +34,60 @@ impl Storm {
         let clients = (0..4).map(|n| Player::new(n, n % 2)).collect();
         let actors = BTreeMap::new();
         let rng = Rng(seed);
-        Self { cluster, actors, clients, rng, next_life: 500, zombies: Vec::new() }
+        Self {
+            cluster,
+            actors,
+            clients,
+            rng,
+            next_life: 500,
+            zombies: Vec::new(),
+            moves: BTreeMap::new(),
+            moving: false,
+            moved: (0, 0),
+            told: vec![None; 2],
+        }
+    }
+
+    /// What a manager does: orders, commits what is held, and calls off what takes too long.
+    fn manage(&mut self) {
+        let tick = self.cluster.tick;
+        if self.moving && self.rng.chance(1, 12) {
+            let all = self.everyone();
+            let entity = all[self.rng.below(all.len() as u64) as usize];
+            let at = keeper(&self.cluster, entity.slot());
+            give(&mut self.cluster, entity.slot(), 1 - at);
+            self.moves.insert(entity.slot(), tick);
+        }
+        for at in 0..2 {
+            for going in self.cluster.bases[at].stats.moves.clone() {
+                let since = *self.moves.entry(going.slot).or_insert(tick);
+                let owner = self.cluster.slots[usize::from(going.slot.0)];
+                let stands = owner.term == going.term && keeper(&self.cluster, going.slot) == at;
+                if !stands {
+                    continue;
+                }
+                if going.stage == MoveStage::Held && self.rng.chance(1, 3) {
+                    write_key(&mut self.cluster, going.slot, 1 - at);
+                    self.moved.0 += 1;
+                } else if tick > since + 60 || self.rng.chance(1, 80) {
+                    write_key(&mut self.cluster, going.slot, at);
+                    self.moved.1 += 1;
+                } else {
+                    continue;
+                }
+                self.moves.remove(&going.slot);
+                for told in &mut self.told {
+                    told.get_or_insert(tick + self.rng.below(12));
+                }
+            }
+        }
+        for (at, told) in self.told.iter_mut().enumerate() {
+            if told.is_some_and(|due| due <= tick) {
+                *told = None;
+                let slots = MapChange::Slots(self.cluster.slots.clone());
+                self.cluster.bases[at].map.push(slots);
+            }
+        }
     }
 
     fn everyone(&self) -> Vec<EntityId> {
@@ -42,10 +103,14 @@ impl Storm {
             let actor = self.actors.entry(*node).or_default();
             actor.act(owner, tick, &mut self.rng, may, &all, &lives);
         }
+        self.manage();
         let busy = may.send > 0;
         for client in &mut self.clients {
+            client.hear(&self.cluster.bases[client.base]);
+            if !client.open {
+                client.go_to(keeper(&self.cluster, client.slot()), &self.cluster);
+            }
             let base = &mut self.cluster.bases[client.base];
-            client.hear(base);
             client.act(base, tick, &mut self.rng, busy);
         }
         self.cluster.flush();
@@ -140,7 +205,7 @@ impl Storm {
     }
 
     pub fn calm(&mut self) {
-        self.cluster.loss = 0;
+        (self.cluster.loss, self.moving) = (0, false);
         for (zombie, _) in std::mem::take(&mut self.zombies) {
             self.cluster.owners.remove(&zombie);
         }
@@ -172,7 +237,7 @@ impl Storm {
         }
         for owner in self.cluster.owners.values() {
             for (entity, copy) in owner.copies.iter().filter(|(_, c)| !c.state.destroyed) {
-                let at = usize::from(entity.slot().0) % 2;
+                let at = keeper(&self.cluster, entity.slot());
                 let brief = self.cluster.bases[at].core.brief(*entity);
                 let holds = brief.is_some_and(|b| b.owner == owner.node && b.epoch == copy.epoch);
                 assert!(holds, "{:?} holds {entity:?} under {:?}", owner.node, copy.epoch);
@@ -190,21 +255,28 @@ impl Storm {
         }
     }
 
-    /// Epochs only grow, and the messages of a source are taken in order, each once.
+    /// Epochs only grow at a base and none is used twice; the messages of a source are taken in
+    /// order, each once.
     fn check_order(&self) {
-        let mut epochs = BTreeMap::<EntityId, Epoch>::new();
-        let mut taken = BTreeMap::<(EntityId, EntityId), u64>::new();
-        for event in self.cluster.bases.iter().flat_map(|base| &base.events) {
-            match event {
-                Event::OwnerChanged { entity, epoch, .. } => {
-                    let before = epochs.insert(*entity, *epoch);
-                    assert!(before.is_none_or(|before| before < *epoch), "{event:?}");
+        let mut used = BTreeSet::<(EntityId, Epoch)>::new();
+        let mut once = BTreeSet::<(EntityId, EntityId, u64)>::new();
+        for base in &self.cluster.bases {
+            let mut epochs = BTreeMap::<EntityId, Epoch>::new();
+            let mut taken = BTreeMap::<(EntityId, EntityId), u64>::new();
+            for event in &base.events {
+                match event {
+                    Event::OwnerChanged { entity, epoch, .. } => {
+                        let before = epochs.insert(*entity, *epoch);
+                        assert!(before.is_none_or(|before| before < *epoch), "{event:?}");
+                        assert!(used.insert((*entity, *epoch)), "{event:?}");
+                    }
+                    Event::MessageTaken { entity, source, out_seq, .. } => {
+                        let before = taken.insert((*entity, *source), *out_seq);
+                        assert!(before.is_none_or(|before| before < *out_seq), "{event:?}");
+                        assert!(once.insert((*entity, *source, *out_seq)), "{event:?}");
+                    }
+                    _ => {}
                 }
-                Event::MessageTaken { entity, source, out_seq, .. } => {
-                    let before = taken.insert((*entity, *source), *out_seq);
-                    assert!(before.is_none_or(|before| before < *out_seq), "{event:?}");
-                }
-                _ => {}
             }
         }
     }
@@ -231,7 +303,13 @@ impl Storm {
 
 /// A storm, and the calm after it.
 pub fn storm_and_calm(seed: u64) -> Storm {
+    storm_with(seed, false)
+}
+
+/// The same, with slots on the move.
+pub fn storm_with(seed: u64, moving: bool) -> Storm {
     let mut storm = Storm::new(seed);
+    storm.moving = moving;
     for _ in 0..400 {
         storm.disturb();
         storm.tick(BUSY, false);

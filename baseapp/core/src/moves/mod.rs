@@ -1,0 +1,109 @@
+//! Slots on their way from one base to another.
+//!
+//! ```text
+//!  keeper                        cellapps              next keeper              the slot's key
+//!    |  CloseSlots ---------------->|                       |
+//!    |  <-- last steps, SlotsClosed-|  entities stand still |
+//!    |  SlotFrozen on the record    |                       |
+//!    |  SlotChunk --------------------------------------->  |  on the record, not served
+//!    |  <------------------------------------- SlotHeld --- |
+//!    |  held -> the manager ---------------------------------------> {next keeper}: COMMIT
+//!    |  SlotGiven                   |                       |  SlotTaken: served from here on
+//!    |                              |<------- OpenSlots --- |
+//! ```
+//!
+//! The slot's key is the one commit point, of a move and of its being called off: whoever froze a
+//! slot serves it again only under a higher term of its own, however long that takes, and whoever
+//! holds an image of it uses that only under a term of its own. No clock decides.
+//!
+//! Invariants: nothing about a frozen slot is written, so its image stays what it is, also across
+//! a restart; a cellapp that has not said that the slot's entities stand still gets no further
+//! with the window of this base.
+
+mod clients;
+mod give;
+mod keep;
+mod take;
+
+pub(crate) use clients::HeldClients;
+
+use bytes::Bytes;
+use marchland_common::digest::digest_bytes;
+use marchland_common::order::{Lsn, NodeName, SlotId, Term};
+use serde::{Deserialize, Serialize};
+
+/// The largest piece of a slot, in bytes.
+pub(crate) const CHUNK_BYTES: usize = 48 << 10;
+/// Most pieces of a slot: 96 MiB.
+pub(crate) const CHUNKS_MAX: u32 = 2_048;
+
+/// A slot that is being given away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Give {
+    /// Its term.
+    pub term: Term,
+    /// Who is to keep it.
+    pub to: NodeName,
+    /// The record that froze it, once no cellapp runs its entities any more.
+    pub frozen: Option<Lsn>,
+    /// The first piece that the next keeper does not have.
+    pub next: u32,
+    /// The first piece that was not sent.
+    pub unsent: u32,
+    /// When a piece was sent last.
+    pub sent: u64,
+    /// Whether the next keeper has it all, durably.
+    pub held: bool,
+    /// What is sent. The frozen slot gives it again after a restart.
+    #[serde(skip)]
+    pub image: Option<Image>,
+}
+
+impl Give {
+    /// A slot whose entities still run.
+    pub const fn begin(term: Term, to: NodeName) -> Self {
+        let (frozen, image) = (None, None);
+        Self { term, to, frozen, next: 0, unsent: 0, sent: 0, held: false, image }
+    }
+
+    /// A slot that an earlier life of this base froze.
+    pub fn recovered(term: Term, to: NodeName) -> Self {
+        Self { frozen: Some(Lsn(0)), ..Self::begin(term, to) }
+    }
+}
+
+/// Everything about a frozen slot, as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    bytes: Bytes,
+    pub digest: u64,
+}
+
+impl Image {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { digest: digest_bytes(&bytes), bytes: bytes.into() }
+    }
+
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.bytes.len().div_ceil(CHUNK_BYTES)).unwrap_or(u32::MAX)
+    }
+
+    pub fn chunk(&self, index: u32) -> Bytes {
+        let from = (index as usize * CHUNK_BYTES).min(self.bytes.len());
+        self.bytes.slice(from..self.bytes.len().min(from + CHUNK_BYTES))
+    }
+}
+
+/// How far a cellapp is with letting a slot's entities stand still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// The term under which that was asked.
+    pub term: Term,
+    /// When it was asked last.
+    pub asked: u64,
+    /// Whether it said so.
+    pub done: bool,
+}
+
+/// Slots with the terms under which something is said of them.
+pub(crate) type Terms = Vec<(SlotId, Term)>;

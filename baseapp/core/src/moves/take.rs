@@ -1,0 +1,107 @@
+//! The next keeper's side: pieces are written down as they come, count for nothing until the
+//! slot's key names this base, and are void when it names another one.
+
+use super::{CHUNK_BYTES, CHUNKS_MAX};
+use crate::core::BaseCore;
+use crate::entity::Now;
+use crate::gate::Held;
+use crate::log::{Import, LogRecord};
+use marchland_common::journal::Refused;
+use marchland_common::msg::{BaseToBase, Msg, SlotChunk};
+use marchland_common::order::{Lsn, Node, SlotId};
+
+impl BaseCore {
+    /// A piece of a slot, by its keeper.
+    pub(crate) fn on_slot_chunk(&mut self, from: Node, chunk: SlotChunk) {
+        let (slot, term, digest) = (chunk.slot, chunk.term, chunk.digest);
+        if let Err(reason) = self.check_chunk(from, &chunk) {
+            return self.refusals.add(reason, Some(from), None);
+        }
+        let known = self.store.imports.get(&slot).filter(|import| import.is_of(&chunk));
+        if chunk.index == known.map_or(0, Import::next) {
+            let is_last = chunk.index + 1 == chunk.count;
+            if is_last && !self.makes_whole(known, &chunk) {
+                // Its sender begins anew when it hears that nothing is here.
+                self.refusals.add(Refused::DigestMismatch, Some(from), None);
+                self.write(&LogRecord::SlotDropped { slot });
+            } else {
+                self.write(&LogRecord::SlotChunk(chunk));
+            }
+        }
+        let import = self.store.imports.get(&slot);
+        let import = import.filter(|import| (import.term, import.digest) == (term, digest));
+        if import.is_some_and(Import::is_whole) {
+            let held = BaseToBase::SlotHeld { slot, term, digest };
+            self.leave(self.gate.last, Held::Life(from, held));
+        } else {
+            let next = import.map_or(0, Import::next);
+            let got = BaseToBase::SlotGot { slot, term, next };
+            self.peers.at(from).out.push(Msg::BaseToBase(got));
+        }
+    }
+
+    /// Whether a piece comes from the slot's keeper under its present term, and can be one.
+    fn check_chunk(&self, from: Node, chunk: &SlotChunk) -> Result<(), Refused> {
+        let owner = self.map.slot(chunk.slot);
+        let is_given = owner.is_some_and(|o| (o.base, o.term) == (from.name, chunk.term));
+        if !is_given || self.store.slots.contains_key(&chunk.slot) {
+            return Err(Refused::SlotMoving);
+        }
+        let fits = chunk.index < chunk.count && chunk.count <= CHUNKS_MAX;
+        if !fits || chunk.body.len() > CHUNK_BYTES { Err(Refused::Malformed) } else { Ok(()) }
+    }
+
+    /// Whether the last piece makes what came what it is said to be.
+    fn makes_whole(&self, known: Option<&Import>, last: &SlotChunk) -> bool {
+        let mut chunks = known.map_or_else(Vec::new, |import| import.chunks.clone());
+        chunks.push(last.body.clone());
+        let (term, digest, count) = (last.term, last.digest, last.count);
+        Import { term, digest, count, chunks }.read(last.slot, &self.kinds).is_some()
+    }
+
+    /// What came of slots whose move was called off.
+    pub(crate) fn drop_void_imports(&mut self) {
+        let void = self.store.imports.iter().filter_map(|(slot, import)| {
+            let owner = self.map.slot(*slot)?;
+            let other = owner.base != self.config.node.name && owner.term > import.term;
+            other.then_some(*slot)
+        });
+        for slot in void.collect::<Vec<SlotId>>() {
+            self.write(&LogRecord::SlotDropped { slot });
+        }
+    }
+
+    /// A slot came whole and is this base's own by the record with this number: its entities are
+    /// taken up as after a restart.
+    pub(crate) fn take_up_slot(&mut self, slot: SlotId, lsn: Lsn) {
+        for entity in self.entities_of(slot) {
+            self.now.insert(entity, Now::taken(lsn));
+            if self.map.is_dead(self.store.entities[&entity].owner) {
+                self.orphans.insert(entity);
+            }
+        }
+        let sessions = self.store.sessions.keys().filter(|session| session.slot() == slot);
+        self.announced.extend(sessions);
+        let reserved = self.store.slots.get(&slot).map_or(0, |row| row.reserved);
+        self.counters.insert(slot, reserved);
+        self.recover(|of| of == slot);
+        let posts = self.posts.iter_mut().filter(|(id, _)| id.slot() == slot);
+        posts.for_each(|(_, post)| post.released = 0);
+        self.leave(lsn, Held::SlotTaken { slot });
+    }
+
+    /// That is durable: owners are spoken to, and what the entities said goes on its way.
+    pub(crate) fn slot_is_taken(&mut self, slot: SlotId) {
+        let ran = self.ran;
+        for entity in self.entities_of(slot) {
+            let lineage = &self.store.entities[&entity];
+            if let Some(now) = self.now.get_mut(&entity).filter(|_| lineage.reported) {
+                now.granted.get_or_insert(ran);
+            }
+            if let Some(post) = self.posts.get_mut(&entity) {
+                post.released = post.released.max(lineage.state.outbox.last);
+            }
+            self.send_messages_again(entity);
+        }
+    }
+}
