@@ -12,8 +12,7 @@ use marchland_proto::operator::{
     CreateEntitiesReply, CreateEntitiesRequest, EntityReply, GetEntityRequest, HandoffReply,
     HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply, ListEntitiesRequest,
 };
-use marchland_runtime::process::HealthBoard;
-use marchland_runtime::telemetry::Counters;
+use marchland_runtime::process::Introduction;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,11 +43,9 @@ pub(crate) enum Look {
 /// The door.
 #[derive(Clone)]
 pub(crate) struct Door {
-    pub(crate) node: Node,
+    pub(crate) about: Introduction,
     pub(crate) kinds: Arc<Kinds>,
     pub(crate) step: Duration,
-    pub(crate) health: HealthBoard,
-    pub(crate) counters: Counters,
     pub(crate) looks: Sender<Look>,
     pub(crate) orders: Sender<BaseOrder>,
     pub(crate) open: Arc<OpenOrders>,
@@ -91,18 +88,7 @@ impl OpenOrders {
 #[tonic::async_trait]
 impl Process for Door {
     async fn health(&self, _: Request<HealthRequest>) -> Result<Response<HealthReply>, Status> {
-        let report = self.health.report();
-        Ok(Response::new(HealthReply {
-            name: self.node.name.to_string(),
-            incarnation: self.node.incarnation.0,
-            ready: report.reasons.is_empty(),
-            reasons: report.reasons,
-            tick: report.tick,
-            entities: report.entities,
-            sessions: report.sessions,
-            counters: self.counters.snapshot().into_iter().collect(),
-            ..HealthReply::default()
-        }))
+        Ok(Response::new(self.about.reply()))
     }
 
     async fn entities(
@@ -162,7 +148,7 @@ impl Door {
     async fn seen<T>(&self, answer: oneshot::Receiver<T>) -> Result<T, Status> {
         match timeout(LOOK_MAX, answer).await {
             Ok(Ok(seen)) => Ok(seen),
-            _ => Err(Status::unavailable(format!("{} runs no ticks at present", self.node))),
+            _ => Err(Status::unavailable(format!("{} runs no ticks at present", self.about.node))),
         }
     }
 
@@ -181,7 +167,7 @@ impl Door {
             incarnation: brief.owner.incarnation.0,
             epoch: brief.epoch.grant(),
             seq: brief.seq.0,
-            base: self.node.name.to_string(),
+            base: self.about.node.name.to_string(),
             x: brief.place.pos.x,
             y: brief.place.pos.y,
             pinned: brief.pinned.map(|t| t.0),

@@ -3,18 +3,15 @@
 use crate::door::{Look, OpenOrders};
 use crate::gateway::{Funnel, Told};
 use crate::log::{Log, LogReport};
-use bytes::Bytes;
 use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseInput, BaseOrder, BaseOutput, ClientEvent};
-use marchland_common::journal::{BundleRef, Event, Refused, TickRecord};
+use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Lsn, NodeName, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
-use marchland_runtime::journal::{Journal, JournalNews};
-use marchland_runtime::link::{Drained, LinkTick};
-use marchland_runtime::process::{HealthBoard, MapFeed};
-use marchland_runtime::telemetry::Counters;
+use marchland_runtime::journal::ReleaseTicket;
+use marchland_runtime::process::{Hold, HoldNews, MapFeed, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +21,7 @@ use std::time::Duration;
 const CLIENT_EVENTS_MAX: usize = 20_000;
 /// Orders taken in a tick.
 const ORDERS_MAX: usize = 2_000;
-/// How long log and journal may take to end.
+/// How long the log may take to end.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 /// Questions answered after a tick.
 const LOOKS_MAX: usize = 64;
@@ -34,39 +31,36 @@ pub(crate) struct BaseTick {
     pub(crate) name: NodeName,
     pub(crate) core: BaseCore,
     pub(crate) log: Option<Log>,
-    pub(crate) journal: Option<Journal>,
-    pub(crate) links: LinkTick,
+    pub(crate) around: Surroundings,
     pub(crate) feed: MapFeed,
     pub(crate) said: Receiver<ClientEvent>,
     pub(crate) asked: Receiver<BaseOrder>,
     pub(crate) looks: Receiver<Look>,
     pub(crate) open: Arc<OpenOrders>,
     pub(crate) funnel: Funnel,
-    pub(crate) health: HealthBoard,
-    pub(crate) counters: Counters,
     /// What the log reported and the core was not told.
     pub(crate) durable: Option<Lsn>,
     /// Records that the log did not take yet, in order.
     pub(crate) unlogged: VecDeque<Vec<u8>>,
-    /// Whether the core was frozen because of them.
-    pub(crate) holds: bool,
     /// The log thread is gone: the process must end.
     pub(crate) log_lost: bool,
     /// Orders of the process itself, for the next tick.
     pub(crate) own_orders: Vec<BaseOrder>,
     /// Who is created when the world can take them.
     pub(crate) populate: Vec<BaseOrder>,
-    /// Facts of the shell, for the next record.
-    pub(crate) facts: Vec<Event>,
 }
 
 impl TickProcess for BaseTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
+        self.around.hear_pause(now);
         self.hear_log();
-        self.hear_journal();
+        self.around.hear_journal();
         self.populate_when_ready();
-        let drained = self.links.drain();
-        self.hear_links(&drained);
+        self.own_orders.extend(self.around.holds.news().map(|news| match news {
+            HoldNews::Freeze => BaseOrder::Freeze,
+            HoldNews::Thaw => BaseOrder::Thaw,
+        }));
+        let frames = self.around.hear_links().frames;
         let mut orders = std::mem::take(&mut self.own_orders);
         orders.extend(self.asked.try_iter().take(ORDERS_MAX));
         let input = BaseInput {
@@ -75,7 +69,7 @@ impl TickProcess for BaseTick {
             dropped: now.dropped,
             durable: self.durable.take(),
             map: self.feed.take(),
-            frames: drained.frames,
+            frames,
             clients: self.said.try_iter().take(CLIENT_EVENTS_MAX).collect(),
             orders,
         };
@@ -103,17 +97,13 @@ impl TickProcess for BaseTick {
     }
 
     fn decided(&mut self, decision: ClusterDecision) {
-        tracing::debug!(?decision, "clock");
-        self.counters.counter("clock_decisions").add(1);
+        self.around.decided(decision);
     }
 
     fn stop(&mut self, dropped: Option<Dropped>) {
-        if let Some(dropped) = dropped {
-            tracing::info!(%dropped, "the last ticks were left out");
-        }
         let closed = self.log.take().map(|log| log.close(CLOSE_MAX));
-        let marked = self.journal.take().map(|j| j.close("asked to end", CLOSE_MAX));
-        tracing::info!(?closed, ?marked, "log and journal are closed");
+        tracing::info!(?closed, "the log is closed");
+        self.around.close(dropped);
     }
 }
 
@@ -127,47 +117,24 @@ impl BaseTick {
         }
     }
 
-    fn hear_links(&mut self, drained: &Drained) {
-        for (node, count) in &drained.stale {
-            let reason = Refused::StaleIncarnation;
-            let count = u32::try_from(*count).unwrap_or(u32::MAX);
-            let from = Some(*node);
-            self.facts.push(Event::Refusal { reason, from, entity: None, count });
-        }
-        for event in &drained.events {
-            tracing::debug!(?event, "link");
-            self.facts.extend(event.refusal());
-        }
-    }
-
     fn run(&mut self, input: BaseInput) {
         let encoded = postcard::to_stdvec(&input).unwrap_or_default();
         let (tick, moment, received) =
             (input.tick, input.moment, input.frames.iter().map(BundleRef::of_frame).collect());
         let mut output = self.core.tick(input);
         self.write_log(std::mem::take(&mut output.log));
-        let mut events = std::mem::take(&mut self.facts);
-        events.append(&mut output.events);
-        for event in &events {
-            if let Event::Refusal { reason, count, .. } = event {
-                self.counters.refuse(*reason, u64::from(*count));
-            }
-        }
         let record = TickRecord {
             tick,
             moment,
             input: encoded.into(),
             received,
             sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
-            events,
-            digest: if is_digest_due(tick, moment) { self.core.digest() } else { 0 },
+            events: self.around.add_facts(std::mem::take(&mut output.events)),
+            digest: self.core.digest(),
         };
-        let Some(journal) = &mut self.journal else { return };
-        let ticket = journal.append(record);
-        if journal.wants_snapshot() {
-            journal.begin_segment(Bytes::from(self.core.snapshot()));
+        if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {
+            self.send(output, tick, ticket);
         }
-        self.send(output, tick, ticket);
     }
 
     fn write_log(&mut self, records: Vec<Vec<u8>>) {
@@ -182,35 +149,24 @@ impl BaseTick {
             }
         }
         log.commit();
-        if self.unlogged.is_empty() == self.holds {
-            self.holds = !self.holds;
-            let order = if self.holds { BaseOrder::Freeze } else { BaseOrder::Thaw };
-            self.own_orders.push(order);
-        }
+        self.around.holds.set(Hold::Log, !self.unlogged.is_empty());
     }
 
-    fn send(
-        &mut self,
-        output: BaseOutput,
-        tick: Tick,
-        ticket: marchland_runtime::journal::ReleaseTicket,
-    ) {
-        if let Err(full) = self.links.send(output.bundles, ticket.clone()) {
-            tracing::warn!(%full, "bundles were not accepted");
-            self.counters.counter("bundles_not_accepted").add(full.0.len() as u64);
-        }
+    fn send(&mut self, output: BaseOutput, tick: Tick, ticket: ReleaseTicket) {
+        self.around.send(output.bundles, ticket.clone());
+        let Surroundings { health, counters, .. } = &self.around;
         let told = Told { frames: output.clients, tick: tick.0, ticket };
         if let Err(frames) = self.funnel.tell(told) {
-            self.counters.counter("client_frames_not_accepted").add(frames.len() as u64);
+            counters.counter("client_frames_not_accepted").add(frames.len() as u64);
         }
         for answer in output.answers {
             self.open.end(answer);
         }
         let stats = output.stats;
         let (entities, sessions) = (stats.entities as u64, stats.sessions as u64);
-        self.health.figures(tick.0, 0, 0, entities, sessions);
-        self.counters.counter("commands_waiting").set(stats.commands as u64);
-        self.counters.counter("handoffs_open").set(stats.in_handoff as u64);
+        health.figures(tick.0, 0, 0, entities, sessions);
+        counters.counter("commands_waiting").set(stats.commands as u64);
+        counters.counter("handoffs_open").set(stats.in_handoff as u64);
     }
 
     fn hear_log(&mut self) {
@@ -218,10 +174,10 @@ impl BaseTick {
             match report {
                 LogReport::Durable { lsn, .. } => {
                     self.durable = Some(lsn);
-                    self.health.set("the log cannot be written", false);
+                    self.around.health.set("the log cannot be written", false);
                 }
                 LogReport::Stalled { reason, .. } => {
-                    self.health.set("the log cannot be written", true);
+                    self.around.health.set("the log cannot be written", true);
                     tracing::error!(%reason, "the log stands still; nothing is confirmed");
                 }
                 LogReport::Lost => {
@@ -230,21 +186,6 @@ impl BaseTick {
                 }
                 other => tracing::debug!(?other, "log"),
             }
-        }
-    }
-
-    fn hear_journal(&mut self) {
-        match self.journal.as_mut().and_then(Journal::poll) {
-            Some(JournalNews::Behind { ticks, why }) => {
-                tracing::warn!(ticks, ?why, "the journal is behind; nothing is accepted");
-                self.health.set("the journal is behind", true);
-                self.own_orders.push(BaseOrder::Freeze);
-            }
-            Some(JournalNews::CaughtUp) => {
-                self.health.set("the journal is behind", false);
-                self.own_orders.push(BaseOrder::Thaw);
-            }
-            None => {}
         }
     }
 
@@ -269,9 +210,4 @@ impl BaseTick {
             }
         }
     }
-}
-
-/// The digest reads everything that the core holds, so it is taken now and then.
-fn is_digest_due(tick: Tick, moment: Moment) -> bool {
-    moment == Moment::Flush && tick.0.is_multiple_of(20)
 }

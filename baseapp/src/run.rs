@@ -1,7 +1,9 @@
 //! The process from start to end: log first, then name, then links, then ticks.
 
 use crate::door::{Door, OpenOrders};
-use crate::gateway::{Funnel, Gateway, GatewayService, PlayRules};
+use crate::gateway::{
+    Funnel, GATEWAY, GATEWAY_INSIDE, Gateway, GatewayService, PlayRules, note_name,
+};
 use crate::log::{Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery};
 use crate::process::BaseTick;
 use marchland_baseapp_core::BaseCore;
@@ -9,12 +11,15 @@ use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
 use marchland_baseapp_core::log::{Recovered, replay};
 use marchland_common::order::{Node, Term};
 use marchland_proto::operator::process_server::ProcessServer;
-use marchland_runtime::coord::{ClockValue, CoordClient, MetaValue, Watcher, WatcherOptions};
+use marchland_runtime::coord::{
+    ClockValue, CoordClient, MetaValue, Registration, Watcher, WatcherOptions,
+};
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
+    AdvertisedAddr, Bound, HealthBoard, Introduction, MapFeed, PauseWatch, PeerAddresses, PeerBook,
+    ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers,
+    open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -22,6 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tower::util::MapRequestLayer;
 
 /// How a baseapp runs.
 #[derive(Clone)]
@@ -30,6 +36,8 @@ pub struct BaseOptions {
     pub process: ProcessOptions,
     /// Where clients come in; port 0 takes any free one.
     pub gateway: SocketAddr,
+    /// Where clients reach it, if that is not where other processes do.
+    pub advertise_gateway: Option<AdvertisedAddr>,
     /// What the world says about its clients.
     pub rules: PlayRules,
     /// Entities without a client that this baseapp creates when it begins with an empty log.
@@ -85,12 +93,16 @@ pub async fn run(
     prepare_dir(&process.dir)?;
     let link_door = bind_to_peers(&process).await?;
     let client_door = bind(&process, options.gateway).await?;
-    let extra = BTreeMap::from([("gateway".to_owned(), client_door.advertised.clone())]);
+    let inside = client_door.advertised.clone();
+    let outside = options.advertise_gateway.as_ref().map(|addr| addr.at(client_door.local.port()));
+    let gateway = outside.unwrap_or_else(|| inside.clone());
+    let extra = [(GATEWAY, gateway.clone()), (GATEWAY_INSIDE, inside)];
+    let extra = BTreeMap::from(extra.map(|(key, addr)| (key.to_owned(), addr)));
     let started = start(&process, link_door.advertised.clone(), extra).await?;
-    ready(&link_door.advertised, &client_door.advertised);
+    ready(&link_door.advertised, &gateway);
     let doors = Doors { link: link_door, client: client_door };
     let Started { coord, registration } = started;
-    let ended = follow(&options, coord, registration.node(), doors, shutdown).await;
+    let ended = follow(&options, coord, &registration, doors, shutdown).await;
     if let Err(error) = registration.close(END_MAX).await {
         tracing::warn!(%error, "the lease was not given back; it runs out by itself");
     }
@@ -106,7 +118,7 @@ struct Doors {
 async fn follow(
     options: &BaseOptions,
     coord: CoordClient,
-    node: Node,
+    registration: &Registration,
     doors: Doors,
     mut shutdown: ShutdownWatch,
 ) -> Result<(), BaseError> {
@@ -122,8 +134,10 @@ async fn follow(
         founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
         () = shutdown.asked() => return Ok(()),
     };
+    let pauses = PauseWatch::new(registration, options.process.ttl);
+    let node = registration.node();
     let parts = Parts { options, node, feed, counters, founded, shutdown };
-    parts.run(doors, addresses).await
+    parts.run(doors, addresses, pauses).await
 }
 
 /// What the threads and doors are made of.
@@ -137,7 +151,12 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    async fn run(self, doors: Doors, addresses: PeerAddresses) -> Result<(), BaseError> {
+    async fn run(
+        self,
+        doors: Doors,
+        addresses: PeerAddresses,
+        pauses: PauseWatch,
+    ) -> Result<(), BaseError> {
         let (meta, clock_key) = self.founded;
         let waker = Waker::new();
         let (log, recovered, empty) = self.open_log(meta.cluster_id, &waker)?;
@@ -157,6 +176,7 @@ impl Parts<'_> {
         let rules = PlayRules { step, ..self.options.rules.clone() };
         let gateway = Gateway::new(
             self.node.name,
+            doors.client.advertised.clone(),
             self.feed.clone(),
             rules,
             say,
@@ -172,12 +192,12 @@ impl Parts<'_> {
             core.snapshot(),
             &self.counters,
         )?;
+        let (health, counters) = (HealthBoard::default(), self.counters.clone());
+        let around = Surroundings::new(journal, links, pauses, health.clone(), counters.clone());
         let door = Door {
-            node: self.node,
+            about: Introduction { node: self.node, health, counters },
             kinds,
             step,
-            health: HealthBoard::default(),
-            counters: self.counters.clone(),
             looks: look,
             orders: ask,
             open: Arc::new(OpenOrders::new(self.node.incarnation)),
@@ -186,23 +206,18 @@ impl Parts<'_> {
             name: self.node.name,
             core,
             log: Some(log),
-            journal: Some(journal),
-            links,
+            around,
             feed: self.feed.clone(),
             said,
             asked,
             looks,
             open: door.open.clone(),
             funnel: Funnel::spawn(gateway.clone()),
-            health: door.health.clone(),
-            counters: self.counters.clone(),
             durable: None,
             unlogged: VecDeque::new(),
-            holds: false,
             log_lost: false,
             own_orders: Vec::new(),
             populate: if empty { self.options.populate.clone() } else { Vec::new() },
-            facts: Vec::new(),
         };
         let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
             .map_err(|e| BaseError::Tick(e.to_string()))?;
@@ -229,6 +244,7 @@ impl Parts<'_> {
             .add_service(ProcessServer::new(door))
             .serve_with_incoming(incoming(doors.link.listener));
         let outer = server(times)
+            .layer(MapRequestLayer::new(note_name::<tonic::body::Body>))
             .add_service(GatewayService::server(gateway))
             .serve_with_incoming(incoming(doors.client.listener));
         let mut asked = self.shutdown.clone();

@@ -1,6 +1,5 @@
 //! The shell of a cellapp: the sockets and the threads around its core.
 
-mod door;
 mod load;
 mod process;
 mod run;

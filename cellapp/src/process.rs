@@ -2,58 +2,58 @@
 
 use crate::load::DeclaredLoad;
 use crate::work::Workshop;
-use bytes::Bytes;
 use marchland_cellapp_core::CellCore;
 use marchland_cellapp_core::io::{CellInput, CellOrder, CellStats};
-use marchland_common::journal::{BundleRef, Event, Refused, TickRecord};
+use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
-use marchland_common::order::Tick;
+use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::coord::RegState;
-use marchland_runtime::journal::{Journal, JournalNews};
-use marchland_runtime::link::{Drained, LinkTick};
-use marchland_runtime::process::{HealthBoard, MapFeed, ShutdownWatch};
-use marchland_runtime::telemetry::Counters;
+use marchland_runtime::link::LinkEvent;
+use marchland_runtime::process::{Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tokio::sync::watch;
 
-/// How long the journal may take to end.
-const CLOSE_MAX: Duration = Duration::from_secs(1);
+/// A drained process goes when nothing came for so many ticks: a base grants only to whom it heard
+/// taking entities within four ticks, and a grant is under way for less than two.
+const EMPTY_TICKS: u32 = 6;
 
 /// Everything that the tick thread owns.
 pub(crate) struct CellTick {
     pub(crate) core: CellCore,
-    pub(crate) journal: Option<Journal>,
-    pub(crate) links: LinkTick,
+    pub(crate) around: Surroundings,
     pub(crate) feed: MapFeed,
     pub(crate) workshop: Workshop,
     pub(crate) load: DeclaredLoad,
-    pub(crate) health: HealthBoard,
-    pub(crate) counters: Counters,
     pub(crate) registered: watch::Receiver<RegState>,
     pub(crate) shutdown: ShutdownWatch,
     /// Set when a drain left nothing here.
     pub(crate) drained: Arc<AtomicBool>,
-    /// Whether the core takes new entities, as it was told.
+    /// Whether the core takes grants, as it was told.
     pub(crate) accepts: bool,
     pub(crate) draining: bool,
+    /// For how many ticks of the drain nothing has been here.
+    pub(crate) empty_ticks: u32,
     /// Orders for the next tick.
     pub(crate) orders: Vec<CellOrder>,
-    /// Facts of the shell, for the next record.
-    pub(crate) facts: Vec<Event>,
 }
 
 impl TickProcess for CellTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
         let begun_ns = monotonic_ns();
-        self.hear_journal();
+        self.around.hear_pause(now);
+        self.around.hear_journal();
         self.hear_registration();
         self.hear_shutdown();
-        let drained = self.links.drain();
-        self.hear_links(&drained);
+        self.orders.extend(self.around.holds.news().map(|news| match news {
+            HoldNews::Freeze => CellOrder::Freeze,
+            HoldNews::Thaw => CellOrder::Thaw,
+        }));
+        let drained = self.around.hear_links();
+        self.hear_losses(drained.events.iter().filter_map(LinkEvent::lost_to));
         let input = CellInput {
             tick: now.tick,
             dropped: now.dropped,
@@ -68,27 +68,20 @@ impl TickProcess for CellTick {
         let output = self.core.tick(input);
         self.load.fill(begun_ns);
         spans.mark(Phase::Entity);
-        let mut events = std::mem::take(&mut self.facts);
-        events.extend(output.events);
-        self.count(&events, &output.stats, now.tick);
+        self.show(&output.stats, now.tick);
+        self.see_whether_drained(&output.stats);
         let record = TickRecord {
             tick: now.tick,
             moment: Moment::Flush,
             input: encoded.into(),
             received,
             sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
-            events,
+            events: self.around.add_facts(output.events),
             digest: self.core.digest(),
         };
-        if let Some(journal) = &mut self.journal {
-            let ticket = journal.append(record);
-            if journal.wants_snapshot() {
-                journal.begin_segment(Bytes::from(self.core.snapshot()));
-            }
-            if let Err(full) = self.links.send(output.bundles, ticket) {
-                tracing::warn!(%full, "bundles were not accepted");
-                self.counters.counter("bundles_not_accepted").add(full.0.len() as u64);
-            }
+        if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {
+            let unsent = self.around.send(output.bundles, ticket);
+            self.hear_losses(unsent.iter().map(|bundle| bundle.to));
         }
         for work in output.work {
             self.workshop.begin(work);
@@ -99,45 +92,26 @@ impl TickProcess for CellTick {
     fn wake(&mut self, _: Tick, _: Moment) {}
 
     fn decided(&mut self, decision: ClusterDecision) {
-        tracing::debug!(?decision, "clock");
-        self.counters.counter("clock_decisions").add(1);
+        self.around.decided(decision);
     }
 
     fn stop(&mut self, dropped: Option<Dropped>) {
-        if let Some(dropped) = dropped {
-            tracing::info!(%dropped, "the last ticks were left out");
-        }
-        let marked = self.journal.take().map(|j| j.close("asked to end", CLOSE_MAX));
-        tracing::info!(?marked, "the journal is closed");
+        self.around.close(dropped);
     }
 }
 
 impl CellTick {
-    fn hear_journal(&mut self) {
-        match self.journal.as_mut().and_then(Journal::poll) {
-            Some(JournalNews::Behind { ticks, why }) => {
-                tracing::warn!(ticks, ?why, "the journal is behind; entities stand still");
-                self.health.set("the journal is behind", true);
-                self.orders.push(CellOrder::Freeze);
-            }
-            Some(JournalNews::CaughtUp) => {
-                self.health.set("the journal is behind", false);
-                self.orders.push(CellOrder::Thaw);
-            }
-            None => {}
-        }
-    }
-
     /// Without a proven registration nothing new is taken; what is here goes on while its bases
-    /// acknowledge.
+    /// acknowledge. A drain is another matter: the core says by itself that it takes nothing new,
+    /// and what was granted to it before anybody heard that it takes and hands on.
     fn hear_registration(&mut self) {
-        let proven = matches!(*self.registered.borrow(), RegState::Registered);
-        let accepts = proven && !self.draining;
-        if accepts != self.accepts {
-            self.accepts = accepts;
-            self.orders.push(CellOrder::Accept(accepts));
+        let registered = matches!(*self.registered.borrow(), RegState::Registered);
+        let proven = registered && !self.around.holds.stands(Hold::Pause);
+        if proven != self.accepts {
+            self.accepts = proven;
+            self.orders.push(CellOrder::Accept(proven));
         }
-        self.health.set("the registration is unproven", !proven);
+        self.around.health.set("the registration is unproven", !registered);
     }
 
     fn hear_shutdown(&mut self) {
@@ -147,31 +121,28 @@ impl CellTick {
         }
     }
 
-    fn hear_links(&mut self, drained: &Drained) {
-        for (node, count) in &drained.stale {
-            let reason = Refused::StaleIncarnation;
-            let count = u32::try_from(*count).unwrap_or(u32::MAX);
-            let from = Some(*node);
-            self.facts.push(Event::Refusal { reason, from, entity: None, count });
-        }
-        for event in &drained.events {
-            tracing::debug!(?event, "link");
-            self.facts.extend(event.refusal());
-        }
+    /// Another cellapp that misses bundles of ours begins anew and forgets our ghosts: they are to
+    /// be shown to it again. (A base that misses some asks; what *we* miss, the core sees.)
+    fn hear_losses(&mut self, lost_to: impl Iterator<Item = Node>) {
+        let cells: BTreeSet<Node> =
+            lost_to.filter(|peer| peer.name.kind == NodeKind::Cell).collect();
+        self.orders.extend(cells.into_iter().map(CellOrder::LinkReset));
     }
 
-    fn count(&self, events: &[Event], stats: &CellStats, tick: Tick) {
-        for event in events {
-            if let Event::Refusal { reason, count, .. } = event {
-                self.counters.refuse(*reason, u64::from(*count));
-            }
-        }
+    fn show(&self, stats: &CellStats, tick: Tick) {
         let (reals, ghosts) = (stats.reals as u64, stats.ghosts as u64);
-        self.health.figures(tick.0, reals, ghosts, 0, 0);
-        self.counters.counter("entities_waiting").set(stats.waiting as u64);
-        self.counters.counter("entities_frozen").set(stats.frozen as u64);
-        self.counters.counter("witnesses").set(stats.witnesses as u64);
-        if self.draining && stats.reals == 0 {
+        let Surroundings { health, counters, .. } = &self.around;
+        health.figures(tick.0, reals, ghosts, 0, 0);
+        counters.counter("entities_waiting").set(stats.waiting as u64);
+        counters.counter("entities_frozen").set(stats.frozen as u64);
+        counters.counter("witnesses").set(stats.witnesses as u64);
+    }
+
+    /// Nothing is here, and nothing that was granted before the drain was heard of can still come.
+    fn see_whether_drained(&mut self, stats: &CellStats) {
+        let empty = self.draining && stats.reals == 0 && stats.parked == 0;
+        self.empty_ticks = if empty { self.empty_ticks + 1 } else { 0 };
+        if self.empty_ticks > EMPTY_TICKS {
             self.drained.store(true, Ordering::Release);
         }
     }

@@ -1,6 +1,5 @@
 //! The process from start to end.
 
-use crate::door::Door;
 use crate::load::DeclaredLoad;
 use crate::process::CellTick;
 use crate::work::{WorkRules, Workshop};
@@ -16,8 +15,9 @@ use marchland_runtime::coord::{
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, MapFeed, PeerAddresses, PeerBook, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind_to_peers, open_journal, prepare_dir, start,
+    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, PauseWatch, PeerAddresses, PeerBook,
+    ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind_to_peers, open_journal,
+    prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -139,25 +139,31 @@ impl Parts<'_> {
         let drained = Arc::new(AtomicBool::new(false));
         let tick = CellTick {
             core,
-            journal: Some(journal),
-            links,
+            around: Surroundings::new(
+                journal,
+                links,
+                PauseWatch::new(registration, process.ttl),
+                health.clone(),
+                self.counters.clone(),
+            ),
             feed: self.feed.clone(),
             load: DeclaredLoad::new(self.options.load_percent, ticks.step_ns),
             workshop: Workshop::new(self.options.work, io, self.counters.clone()),
-            health: health.clone(),
-            counters: self.counters.clone(),
             registered: registration.state(),
             shutdown: self.shutdown.clone(),
             drained: drained.clone(),
             accepts: true,
             draining: false,
+            empty_ticks: 0,
             orders: Vec::new(),
-            facts: Vec::new(),
         };
         let ticking =
             TickLoop::start(ticks, clock, observations, Waker::new(), &self.counters, tick)
                 .map_err(|e| CellError::Tick(e.to_string()))?;
-        let door = Door { node: self.node, health, counters: self.counters.clone() };
+        let door = NoRecordsDoor {
+            about: Introduction { node: self.node, health, counters: self.counters.clone() },
+            elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
+        };
         let served = self
             .serve(link_door, &plane, &times, door, &ticking, || {
                 registration.publish(|info| info.state = MemberState::Draining);
@@ -177,7 +183,7 @@ impl Parts<'_> {
         link_door: Bound,
         plane: &LinkPlane,
         times: &LinkTimes,
-        door: Door,
+        door: NoRecordsDoor,
         ticking: &TickLoop,
         begin_drain: impl Fn() -> Arc<AtomicBool>,
     ) -> Result<(), CellError> {

@@ -8,7 +8,6 @@ mod address_book;
 mod fan_out;
 mod lead;
 mod operator;
-mod process_door;
 mod run;
 mod spaces;
 mod status;

@@ -3,15 +3,14 @@
 use crate::address_book::AddressBook;
 use crate::lead::Leader;
 use crate::operator::Door;
-use crate::process_door::ProcessDoor;
 use crate::spaces::Wanted;
 use marchland_manager_core::SpaceSpec;
 use marchland_proto::operator::operator_server::OperatorServer;
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{CoordClient, LeaderInfo, Watcher, WatcherOptions, campaign};
 use marchland_runtime::process::{
-    Bound, HealthBoard, MapFeed, ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers,
-    start,
+    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, ShutdownWatch,
+    StartError, Started, bind_to_peers, start,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,7 +96,10 @@ pub async fn run(
     };
     let leading =
         tokio::spawn(lead_for_ever(coord.clone(), info, options, for_planner, waiting, lead));
-    let process = ProcessDoor { node, health: HealthBoard::default(), counters };
+    let process = NoRecordsDoor {
+        about: Introduction { node, health: HealthBoard::default(), counters },
+        elsewhere: "a manager keeps no entities; ask a baseapp",
+    };
     ready(&advertised);
     let mut ends = shutdown.clone();
     let server = tonic::transport::Server::builder()

@@ -3,6 +3,7 @@
 use crate::durations::{parse, parse_step};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use marchland_common::order::{EntityId, NodeName};
+use marchland_runtime::process::AdvertisedAddr;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -323,6 +324,10 @@ pub(crate) struct BaseArgs {
     /// Where clients come in.
     #[arg(long, env = "MARCH_GATEWAY", default_value = "127.0.0.1:0")]
     pub(crate) gateway: SocketAddr,
+    /// Where clients reach the gateway, if not at the host of --advertise and that port: other
+    /// gateways send them there.
+    #[arg(long, env = "MARCH_ADVERTISE_GATEWAY", value_name = "HOST[:PORT]")]
+    pub(crate) advertise_gateway: Option<AdvertisedAddr>,
     /// How many wolves it creates when it begins with an empty log.
     #[arg(long, env = "MARCH_WOLVES", default_value_t = 0)]
     pub(crate) wolves: u32,

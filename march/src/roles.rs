@@ -134,6 +134,7 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
     };
     let options = BaseOptions {
         gateway: args.gateway,
+        advertise_gateway: args.advertise_gateway,
         rules: PlayRules {
             kinds: Arc::new(kinds()),
             home: home_of,

@@ -4,15 +4,15 @@
 use marchland_common::cluster::{MapChange, MemberState};
 use marchland_common::order::{CellId, Incarnation, Node, NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::{Layout, Pos, Rect, Tree};
-use marchland_proto::operator as op;
-use marchland_proto::operator::process_server::{Process, ProcessServer};
+use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
     ClockValue, CoordClient, CoordOptions, Key, MetaValue, SlotValue, SpaceValue, Watcher,
     WatcherOptions,
 };
 use marchland_runtime::link::{LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, MapFeed, ProcessOptions, Shutdown, StartError, bind, prepare_dir, start,
+    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, Shutdown, StartError,
+    bind, prepare_dir, start,
 };
 use marchland_runtime::standin_server::{StandinOptions, serve};
 use marchland_runtime::telemetry::Counters;
@@ -21,7 +21,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tonic::{Request, Response, Status};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const CELL: NodeName = NodeName { kind: NodeKind::Cell, number: 1 };
@@ -48,46 +47,12 @@ fn options(etcd: &str) -> ProcessOptions {
     }
 }
 
-/// Answers that it is there, and nothing else.
-struct Here(NodeName);
-
-fn nothing<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("not here"))
-}
-
-#[tonic::async_trait]
-impl Process for Here {
-    async fn health(
-        &self,
-        _: Request<op::HealthRequest>,
-    ) -> Result<Response<op::HealthReply>, Status> {
-        let name = self.0.to_string();
-        Ok(Response::new(op::HealthReply { name, ready: true, ..Default::default() }))
-    }
-    async fn entities(
-        &self,
-        _: Request<op::ListEntitiesRequest>,
-    ) -> Result<Response<op::ListEntitiesReply>, Status> {
-        nothing()
-    }
-    async fn entity(
-        &self,
-        _: Request<op::GetEntityRequest>,
-    ) -> Result<Response<op::EntityReply>, Status> {
-        nothing()
-    }
-    async fn order_handoff(
-        &self,
-        _: Request<op::HandoffRequest>,
-    ) -> Result<Response<op::HandoffReply>, Status> {
-        nothing()
-    }
-    async fn create_entities(
-        &self,
-        _: Request<op::CreateEntitiesRequest>,
-    ) -> Result<Response<op::CreateEntitiesReply>, Status> {
-        nothing()
-    }
+/// A process that answers that it is there, and nothing else.
+fn here(name: NodeName) -> NoRecordsDoor {
+    let node = Node { name, incarnation: Incarnation(1) };
+    let (health, counters) = (HealthBoard::default(), Counters::default());
+    let about = Introduction { node, health, counters };
+    NoRecordsDoor { about, elsewhere: "ask somebody else" }
 }
 
 async fn bound(options: &ProcessOptions) -> Bound {
@@ -132,7 +97,7 @@ async fn a_second_process_of_a_name_is_refused_while_the_first_answers_and_takes
     let Bound { listener, advertised, .. } = bound(&options).await;
     let first = start(&options, advertised.clone(), BTreeMap::new()).await.unwrap();
     let door = server(&LinkTimes::STANDARD)
-        .add_service(ProcessServer::new(Here(CELL)))
+        .add_service(ProcessServer::new(here(CELL)))
         .serve_with_incoming(incoming(listener));
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let door = tokio::spawn(async move {

@@ -14,6 +14,8 @@ fn a_command_line_that_makes_no_sense_is_usage() {
         &["handoff", "12", "--to", "cell-1", "--deadline", "3"],
         &["cellapp", "--name", "wolf-1"],
         &["cellapp", "--name", "base-1"],
+        &["baseapp", "--advertise-gateway", "http://play.example.org"],
+        &["baseapp", "--advertise-gateway", "0.0.0.0:7701"],
         &["frobnicate"],
     ] {
         let output = run(args);

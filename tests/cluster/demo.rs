@@ -11,6 +11,9 @@ fn must_be_good(report: &Value) {
     assert_eq!(report["ticks_doubled"], 0, "{report:#}");
     assert!(report["commands"]["sent"].as_u64() > Some(50), "{report:#}");
     assert!(report["handoffs"]["committed"].as_u64() >= Some(20), "{report:#}");
+    let gaps = report["handoffs"]["gap"].as_object().unwrap().values();
+    let ended = gaps.filter_map(Value::as_u64).sum::<u64>();
+    assert!(ended > 0 && Some(ended) <= report["handoffs"]["committed"].as_u64(), "{report:#}");
 }
 
 #[test]

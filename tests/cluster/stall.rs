@@ -81,6 +81,7 @@ fn base(process: ProcessOptions, disk: MemoryDisk) -> BaseOptions {
     BaseOptions {
         process,
         gateway: SocketAddr::from(([127, 0, 0, 1], 0)),
+        advertise_gateway: None,
         rules: PlayRules {
             kinds: Arc::new(kinds()),
             home: home_of,

@@ -50,11 +50,17 @@ pub struct Demo {
 
 impl Demo {
     pub fn start(more: &[&str]) -> Self {
+        Self::start_in(&[], more)
+    }
+
+    /// With these environment variables, which its processes inherit.
+    pub fn start_in(environment: &[(&str, &str)], more: &[&str]) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("demo");
         let child = march()
             .args(["demo", "--json", "--dir", dir.to_str().unwrap()])
             .args(more)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -87,11 +87,7 @@ impl Gateway {
             self.counters.counter("client_frames_without_stream").add(1);
             return;
         };
-        let frame = match what {
-            ClientFrame::Moved => self.moved(session),
-            what => frame(session, what, setting),
-        };
-        let sent = stream.try_send(Ok(frame));
+        let sent = stream.try_send(Ok(frame(session, what, setting)));
         if sent.is_err() {
             self.cut_off(session);
         } else if ends {

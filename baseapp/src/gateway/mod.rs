@@ -13,6 +13,7 @@ mod translate;
 
 pub use funnel::{Funnel, Told};
 pub use limits::{ARGS_BYTES_MAX, MESSAGE_BYTES_MAX, RATE_PER_SECOND};
+pub use route::{GATEWAY, GATEWAY_INSIDE, note_name};
 pub use service::GatewayService;
 
 use crossbeam_channel::Sender;
@@ -47,6 +48,8 @@ type StreamEnd = mpsc::Sender<Result<Down, tonic::Status>>;
 /// What all streams of this gateway share.
 pub struct Gateway {
     name: NodeName,
+    /// What processes of the cluster and whoever else stands inside with them call it.
+    inside: String,
     feed: MapFeed,
     rules: PlayRules,
     said: Sender<ClientEvent>,
@@ -60,10 +63,12 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway of the baseapp `name`. What clients say goes to `said`.
+    /// A gateway of the baseapp `name`, reached as `inside` by those inside. What clients say goes
+    /// to `said`.
     #[must_use]
     pub fn new(
         name: NodeName,
+        inside: String,
         feed: MapFeed,
         rules: PlayRules,
         said: Sender<ClientEvent>,
@@ -72,6 +77,7 @@ impl Gateway {
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
+            inside,
             feed,
             rules,
             said,

@@ -34,6 +34,8 @@ struct Reader {
     request: u64,
     session: Option<SessionId>,
     kind: KindId,
+    /// Whether the client stands inside, where the addresses between processes work.
+    inside: bool,
     told: mpsc::Sender<Result<Down, Status>>,
 }
 
@@ -54,6 +56,7 @@ impl GatewayRpc for GatewayService {
             request: self.0.next_request(),
             session: None,
             kind: KindId(0),
+            inside: self.0.is_called_from_inside(request.extensions()),
             told,
         };
         tokio::spawn(reader.run(request.into_inner()));
@@ -133,7 +136,7 @@ impl Reader {
             let text = format!("clients cannot play `{kind}`");
             return Err(Stop(Some(refused("bad-login", text))));
         };
-        self.follow(self.gateway.route_account(&account))?;
+        self.follow(self.gateway.route_account(&account, self.inside))?;
         self.kind = kind;
         let place = (rules.home)(&account);
         let request = self.request;
@@ -142,7 +145,7 @@ impl Reader {
 
     fn resume(&mut self, resume: &wire::Resume) -> Result<(), Stop> {
         let session = SessionId(resume.session);
-        self.follow(self.gateway.route_session(session))?;
+        self.follow(self.gateway.route_session(session, self.inside))?;
         self.ask(ClientEvent::Resume {
             request: self.request,
             session,

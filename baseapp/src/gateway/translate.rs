@@ -77,7 +77,7 @@ pub(super) fn frame(session: SessionId, what: ClientFrame, setting: Setting) -> 
         ClientFrame::NotYet { reason, .. } => {
             down::What::Refused(wire::Refused { code: "not-yet".to_owned(), message: reason })
         }
-        // Where to is not known here: it comes back and asks.
+        // It comes back, to whichever gateway, and is sent on.
         ClientFrame::Moved => down::What::Ended(wire::Ended { reason: "draining".to_owned() }),
     })
 }

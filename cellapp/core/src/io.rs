@@ -146,7 +146,8 @@ pub struct Completion {
 /// A decision of the process around the core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CellOrder {
-    /// Hand over every real while another accepting cellapp exists; take nothing new.
+    /// Hand over every real while another accepting cellapp exists, and tell the bases to grant
+    /// nothing new; what they granted before they heard it is taken, and handed on.
     Drain,
     /// The journal is too far behind: no entity is stepped until `Thaw`.
     Freeze,
@@ -154,8 +155,8 @@ pub enum CellOrder {
     Thaw,
     /// Take no new grants while the own registration is unproven, or take them again.
     Accept(bool),
-    /// The stream between this process and that life was broken off, in either direction, and
-    /// begins anew: what was under way is lost. (The link says so on both sides.)
+    /// Bundles to that life were lost on this side. It sees the gap in their numbers and forgets
+    /// what it was told; nothing but this says so here. (A gap in *its* bundles the core sees.)
     LinkReset(Node),
 }
 

@@ -254,6 +254,27 @@ fn ghosts_come_back_after_a_broken_link() {
 }
 
 #[test]
+fn a_cell_that_missed_bundles_shows_ghosts_again_once_their_sender_knows_of_the_loss() {
+    let mut cluster = Cluster::new(2);
+    let speed = [(SPEED, Value::Int(10))];
+    let id = cluster.base.create_as(1, 1, at(95_000, 50_000), THING, &speed);
+    cluster.run(5);
+    cluster.lose_mail_to = Some(cell(2));
+    cluster.run(3);
+    cluster.lose_mail_to = None;
+    cluster.run(20);
+    let behind = |c: &Cluster| {
+        let real = c.cells[&cell(1)].brief(id).unwrap().place.pos.x;
+        real - c.cells[&cell(2)].brief(id).unwrap().place.pos.x
+    };
+    assert!(behind(&cluster) >= 150, "the ghost follows nobody, {} behind", behind(&cluster));
+    cluster.order(cell(1), CellOrder::LinkReset(cell(2)));
+    cluster.run(3);
+    assert!(behind(&cluster).abs() <= 45, "{} behind", behind(&cluster));
+    assert_ghosts_follow(&cluster);
+}
+
+#[test]
 fn a_third_session_ends_the_view_of_the_first() {
     let mut cluster = Cluster::new(1);
     let id = cluster.base.create(1, 1, at(50_000, 50_000));

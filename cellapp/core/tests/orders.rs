@@ -145,6 +145,19 @@ fn a_drain_hands_everything_to_those_who_take_it_and_nothing_comes_back() {
 }
 
 #[test]
+fn what_was_granted_before_a_drain_was_heard_of_is_taken_and_handed_on() {
+    let mut cluster = Cluster::new(2);
+    let id = cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.run(1);
+    cluster.order(cell(1), CellOrder::Drain);
+    cluster.run(1);
+    assert_eq!(cluster.cells[&cell(1)].reals(), [id], "the grant was under way");
+    assert!(!cluster.base.accepting[&cell(1)]);
+    cluster.until("the handoff", |c| c.cells[&cell(2)].reals() == [id]);
+    assert_eq!(cluster.missed_and_doubled(id), (0, 0));
+}
+
+#[test]
 fn a_drain_waits_while_nobody_takes_anything() {
     let mut cluster = Cluster::new(1);
     entity_at(&mut cluster, 20_000);

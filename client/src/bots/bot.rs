@@ -7,7 +7,7 @@ use marchland_common::journal::Event;
 use marchland_common::order::{EntityId, SessionId, Tick};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, sleep_until};
 
 /// How often a bot thinks.
 const THINK_EVERY: Duration = Duration::from_millis(200);
@@ -112,8 +112,7 @@ impl Bot {
         mut told: mpsc::Receiver<Told>,
         mut stop: watch::Receiver<bool>,
     ) {
-        let mut think = tokio::time::interval(THINK_EVERY);
-        think.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut thinks = Instant::now();
         let (mut until, mut leaving): (Option<Instant>, bool) = (None, false);
         loop {
             let over = until.is_some_and(|u| Instant::now() >= u || self.account.open() == 0);
@@ -130,7 +129,8 @@ impl Bot {
                     Some(what) => self.hear(what).await,
                     None => return,
                 },
-                _ = think.tick() => {
+                () = sleep_until(thinks) => {
+                    thinks = Instant::now() + THINK_EVERY;
                     if until.is_none() && self.entity != EntityId(0) {
                         self.act(&session).await;
                     }

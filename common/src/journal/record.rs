@@ -66,7 +66,7 @@ pub struct TickRecord {
     pub sent: Vec<BundleRef>,
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// The digest of the core afterwards; 0 where it is not computed.
+    /// The digest of the core afterwards; 0 where a process has no core.
     pub digest: u64,
 }
 

@@ -74,6 +74,8 @@ pub enum Refused {
     UnknownSpace,
     /// What waited for a process that is gone.
     PeerGone,
+    /// Larger than what is carried.
+    TooLarge,
     /// The slot is on its way to another base; whoever said it says it again to its keeper.
     SlotMoving,
 }
@@ -117,7 +119,28 @@ impl Refused {
             Self::NotAccepting => "not_accepting",
             Self::UnknownSpace => "unknown_space",
             Self::PeerGone => "peer_gone",
+            Self::TooLarge => "too_large",
             Self::SlotMoving => "slot_moving",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_keep_their_numbers_for_journals_that_were_written_before() {
+        // A reason is encoded as its place: a new one goes to the end.
+        for (reason, number) in [
+            (Refused::StaleEpoch, 0),
+            (Refused::NotHere, 15),
+            (Refused::QueueFull, 27),
+            (Refused::PeerGone, 33),
+            (Refused::TooLarge, 34),
+            (Refused::SlotMoving, 35),
+        ] {
+            assert_eq!(postcard::to_stdvec(&reason), Ok(vec![number]), "{}", reason.name());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Taking a name that a key says is taken: ask the holder first.
 //!
 //! It answers: we give up and name it. Its address refuses or is unreachable: one transaction gives
-//! the old life up and registers ours, if nothing changed meanwhile. It is silent: only its lease
-//! can tell, so we wait for that, at most its time and two seconds, and say so.
+//! the old life up and registers ours, if nothing changed meanwhile. It is silent, or what is there
+//! is not it: only its lease can tell, so we wait for that, at most its time and two seconds, and
+//! say so.
 
 use super::client::CoordClient;
 use super::error::CoordError;
@@ -24,7 +25,7 @@ pub enum Probe {
     Answers,
     /// Nobody is there: refused, unreachable, no such host.
     Refused,
-    /// Neither an answer nor a refusal: stopped, or cut off.
+    /// Neither its answer nor a refusal: stopped, cut off, or something else is there.
     Silent,
 }
 

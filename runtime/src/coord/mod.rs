@@ -12,6 +12,7 @@
 //! Nothing here is on the path of a tick; a process goes on while etcd is away.
 
 mod backoff;
+mod checks;
 mod claim;
 mod client;
 mod error;
@@ -28,6 +29,7 @@ mod view;
 mod watcher;
 
 pub use backoff::{Backoff, retry};
+pub use checks::SelfCheck;
 pub use claim::{ClaimError, Probe, claim_name};
 pub use client::{CoordClient, CoordOptions, KeyValue, LeaseId, Listing, Revision};
 pub use error::{CallError, CoordError};

@@ -3,6 +3,7 @@
 //! A registration lives on a lease, but does not die with it: see the module `supervise`. A name
 //! that is taken is an answer with its holder, for the caller to judge.
 
+use super::checks::SelfCheck;
 use super::client::{CoordClient, LeaseId};
 use super::error::{CallError, CoordError};
 use super::lease::{LeaseProof, chain};
@@ -10,9 +11,8 @@ use super::member::{Member, MemberInfo};
 use super::supervise::{RegState, Supervisor};
 use super::txn::{Guard, Txn};
 use marchland_common::order::{Incarnation, Node, NodeName};
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -164,7 +164,7 @@ pub struct Registration {
     proof: watch::Receiver<LeaseProof>,
     lease: watch::Receiver<LeaseId>,
     info: watch::Sender<MemberInfo>,
-    check_now: Arc<Notify>,
+    checks: SelfCheck,
     client: CoordClient,
     task: AbortHandle,
 }
@@ -188,7 +188,7 @@ impl Registration {
         let (publish_lease, lease) = watch::channel(granted.lease);
         let (publish_state, state) = watch::channel(RegState::Registered);
         let (info, desired) = watch::channel(info);
-        let check_now = Arc::new(Notify::new());
+        let checks = SelfCheck::default();
         let supervisor = Supervisor {
             client: client.clone(),
             node,
@@ -197,11 +197,11 @@ impl Registration {
             state: publish_state,
             proof: publish_proof,
             lease: publish_lease,
-            check_now: Arc::clone(&check_now),
+            checks: checks.clone(),
         };
         let task = tokio::spawn(supervisor.run()).abort_handle();
         let client = client.clone();
-        Self { node, state, proof, lease, info, check_now, client, task }
+        Self { node, state, proof, lease, info, checks, client, task }
     }
 
     /// Who we are: the name and the incarnation that was won.
@@ -239,9 +239,11 @@ impl Registration {
         self.info.send_modify(change);
     }
 
-    /// Looks now whether our key is there, instead of at the next turn.
-    pub fn check_now(&self) {
-        self.check_now.notify_one();
+    /// Asks for looks at our own key now, from threads that cannot wait as well, and tells what
+    /// they found.
+    #[must_use]
+    pub fn checks(&self) -> SelfCheck {
+        self.checks.clone()
     }
 
     /// Gives the name back, waiting at most `within`. After an error the name is free once the

@@ -14,6 +14,7 @@
 //! Invariants: the task ends only in `Tombstoned` or `Replaced`; a new registration never writes
 //! over a key of another incarnation, and never behind a tombstone of its own.
 
+use super::checks::SelfCheck;
 use super::client::{CoordClient, LeaseId};
 use super::error::CoordError;
 use super::lease::{LeaseProof, chain, keep_alive};
@@ -22,10 +23,12 @@ use super::register::{Granted, RegisterOptions};
 use super::tombstone::Tombstone;
 use super::txn::{Guard, Txn};
 use marchland_common::order::Node;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How soon a look at our own key is tried again while somebody waits for it.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// How a registration was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +84,7 @@ pub(super) struct Supervisor {
     pub state: watch::Sender<RegState>,
     pub proof: watch::Sender<LeaseProof>,
     pub lease: watch::Sender<LeaseId>,
-    pub check_now: Arc<Notify>,
+    pub checks: SelfCheck,
 }
 
 /// Why the present registration ended.
@@ -169,7 +172,8 @@ impl Supervisor {
     async fn self_check(&self, lease: LeaseId) -> End {
         let key = self.client.keys().member(self.node.name);
         loop {
-            drop(timeout(self.options.self_check, self.check_now.notified()).await);
+            self.checks.next(self.options.self_check, RETRY).await;
+            let number = self.checks.begin();
             self.client.begun("self_checks");
             let found = match self.client.get(&key).await {
                 Ok(found) => found,
@@ -184,7 +188,7 @@ impl Supervisor {
                     return End::Final(RegState::Replaced { holder: Box::new(member) });
                 }
                 Ok(member) if member.lease != lease => return End::Lost(LossReason::OtherLease),
-                Ok(_) => {}
+                Ok(_) => self.checks.prove(number),
                 Err(error) => {
                     tracing::warn!(error = %chain(&error), "our own key holds garbage");
                     return End::Lost(LossReason::KeyGone);
@@ -221,7 +225,7 @@ impl Supervisor {
         let member = found.map(|kv| Member::parse(&key, &kv)).transpose()?;
         let ours = |m: &Member| m.incarnation == self.node.incarnation && m.lease == lease;
         let Some(member) = member.filter(ours) else {
-            self.check_now.notify_one();
+            self.checks.ask();
             return Ok(());
         };
         let at = member.mod_revision;
@@ -244,12 +248,16 @@ impl Supervisor {
     }
 
     async fn try_again(&self) -> Result<Result<Granted, Box<RegState>>, CoordError> {
+        let number = self.checks.begin();
         let granted = Granted::ask(&self.client, self.options.ttl).await?;
         let written = self.write_again(&granted).await;
         if !matches!(written, Ok(Ok(()))) {
             granted.give_back(&self.client).await;
         }
-        Ok(written?.map(|()| granted))
+        Ok(written?.map(|()| {
+            self.checks.prove(number);
+            granted
+        }))
     }
 
     /// One transaction: unless our tombstone is there, and unless another holds the name.

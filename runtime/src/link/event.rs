@@ -113,6 +113,19 @@ pub enum LinkEvent {
 }
 
 impl LinkEvent {
+    /// The life to which numbered bundles of ours were lost. It sees the gap in their numbers and
+    /// begins anew by itself; this side has nothing but this to learn it from.
+    #[must_use]
+    pub fn lost_to(&self) -> Option<Node> {
+        match *self {
+            Self::Lost { peer, channel: ChannelId::ORDERED, frames, .. } if frames > 0 => {
+                Some(peer)
+            }
+            Self::TooLarge { to, .. } => Some(to),
+            _ => None,
+        }
+    }
+
     /// The entry in the journal where something was refused or dropped; the same reason is the
     /// counter.
     #[must_use]
@@ -127,7 +140,7 @@ impl LinkEvent {
                 entry(Refused::PeerGone, Some(peer), None, unsent + untaken)
             }
             Self::NoLink { to, .. } => entry(Refused::PeerGone, Some(to), None, 1),
-            Self::TooLarge { to, .. } => entry(Refused::QueueFull, Some(to), None, 1),
+            Self::TooLarge { to, .. } => entry(Refused::TooLarge, Some(to), None, 1),
             Self::NeverReleased { bundles } => entry(Refused::QueueFull, None, None, bundles),
             Self::OffloadDropped { peer, entity } => {
                 entry(Refused::QueueFull, Some(peer), Some(entity), 1)

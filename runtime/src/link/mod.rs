@@ -46,5 +46,6 @@ pub use evidence::{ABSENT_ATTEMPTS, DialFailure, PeerEvidence};
 pub use hub::SendCounts;
 pub use plane::{LinkPlane, PeerAddr};
 pub use queue::Observation;
+pub(crate) use socket::{Resolver, channel_over, dial};
 pub use socket::{incoming, server};
 pub use tick_side::{Drained, LinkTick, SendFull};

@@ -19,7 +19,7 @@ use tonic::transport::{Channel, Endpoint, Server, Uri};
 /// Looks names up, one question at a time: a name server that is slow would otherwise collect a
 /// blocked thread with every attempt.
 #[derive(Debug, Default)]
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     asking: Option<(String, JoinHandle<io::Result<Vec<SocketAddr>>>)>,
 }
 
@@ -44,7 +44,7 @@ impl Resolver {
 }
 
 /// Connects to `host:port`.
-pub(super) async fn dial(
+pub(crate) async fn dial(
     names: &mut Resolver,
     addr: &str,
     limit: Duration,
@@ -71,7 +71,7 @@ async fn dial_any(names: &mut Resolver, addr: &str) -> Result<TcpStream, DialFai
 
 /// Speaks HTTP/2 over a connected socket. The channel lives as long as the socket: it does not
 /// connect again by itself.
-pub(super) async fn channel_over(
+pub(crate) async fn channel_over(
     stream: TcpStream,
     times: &LinkTimes,
 ) -> Result<Channel, tonic::transport::Error> {

@@ -1,18 +1,30 @@
 //! What every role's process shares around its core: its settings, how it starts and takes its
-//! name, the map of the cluster as it changes, its health in words, and how it ends.
+//! name, the map of the cluster as it changes, what surrounds its core on the tick thread, what it
+//! says of itself, and how it ends.
 
+mod advertise;
+mod door;
 mod feed;
 mod health;
+mod holds;
 mod options;
+mod pause;
 mod peers;
+mod probe;
 mod shutdown;
 mod start;
+mod surroundings;
 
+pub use advertise::{AdvertisedAddr, BadAdvertisedAddr};
+pub use door::{Introduction, NoRecordsDoor};
 pub use feed::{MapFeed, MapNews, Seen};
 pub use health::{HealthBoard, HealthReport};
+pub use holds::{Hold, HoldNews, Holds};
 pub use options::ProcessOptions;
+pub use pause::{AfterPause, PauseWatch};
 pub use peers::{PeerAddresses, PeerBook};
 pub use shutdown::{Shutdown, ShutdownWatch};
 pub use start::{
     Bound, StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
 };
+pub use surroundings::Surroundings;

@@ -1,9 +1,10 @@
 //! Starting: the folder, the port, the store, the name. Each can fail, and says what to do.
 
 use super::options::ProcessOptions;
+use super::probe::probe;
 use crate::coord::{
-    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
-    RegisterOptions, Registration, claim_name,
+    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, RegisterOptions,
+    Registration, claim_name,
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
 use crate::telemetry::Counters;
@@ -12,8 +13,7 @@ use marchland_common::order::Node;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 /// Why a process did not start. Nothing else is disturbed by it.
 #[derive(Debug, thiserror::Error)]
@@ -167,36 +167,6 @@ pub fn open_journal(
     };
     let config = JournalConfig::new(options.dir.clone(), header);
     Journal::start(config, snapshot.into(), counters)
-}
-
-/// How long the holder of a name may take to say that it is there.
-const PROBE_MAX: Duration = Duration::from_millis(700);
-
-/// Asks whether somebody is at the address of a registered process.
-async fn probe(holder: MemberInfo) -> Probe {
-    let dial = TcpStream::connect(holder.link_addr.clone());
-    match tokio::time::timeout(PROBE_MAX, dial).await {
-        // A stopped process still accepts connections: only its answer proves that it runs.
-        Ok(Ok(stream)) => answers(stream, &holder).await,
-        Ok(Err(_)) => Probe::Refused,
-        Err(_) => Probe::Silent,
-    }
-}
-
-async fn answers(stream: TcpStream, holder: &MemberInfo) -> Probe {
-    use marchland_proto::operator::{HealthRequest, process_client::ProcessClient};
-    drop(stream);
-    let ask = async {
-        let mut client =
-            ProcessClient::connect(format!("http://{}", holder.link_addr)).await.ok()?;
-        client.health(HealthRequest {}).await.ok()
-    };
-    match tokio::time::timeout(PROBE_MAX, ask).await {
-        Ok(Some(reply)) if reply.get_ref().name == holder.name.to_string() => Probe::Answers,
-        // Somebody else took over the address.
-        Ok(Some(_) | None) => Probe::Refused,
-        Err(_) => Probe::Silent,
-    }
 }
 
 fn host_name() -> String {

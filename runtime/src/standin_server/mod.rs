@@ -28,7 +28,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::time::{MissedTickBehavior, timeout};
+use tokio::time::{sleep, timeout};
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
@@ -98,10 +98,8 @@ async fn drain<E>(
 }
 
 async fn expire_leases(shared: Arc<Shared>) {
-    let mut period = tokio::time::interval(EXPIRY_PERIOD);
-    period.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        period.tick().await;
         shared.expire();
+        sleep(EXPIRY_PERIOD).await;
     }
 }

@@ -58,6 +58,9 @@ pub struct TickNow {
     pub dropped: Option<Dropped>,
     /// How late the first tick of this call to the clock began, in nanoseconds.
     pub lag_ns: u64,
+    /// How long ago the tick before began, in nanoseconds, by a clock that also counts while the
+    /// machine sleeps. 0 for the first tick, and for those that are caught up behind another.
+    pub since_last_ns: u64,
 }
 
 /// What a tick thread did.
@@ -109,6 +112,8 @@ impl TickLoop {
             waker: waker.clone(),
             figures: Figures::new(config.step_ns, counters),
             suspend: SuspendWatch::default(),
+            looked_ns: None,
+            since_last_ns: 0,
             moments: 0,
             ran: None,
             dropped: None,
@@ -179,6 +184,10 @@ struct Runner<P> {
     waker: Waker,
     figures: Figures,
     suspend: SuspendWatch,
+    /// When it was last looked what is due, by the clock that counts sleep.
+    looked_ns: Option<u64>,
+    /// The time since the tick before that the next one is to be told.
+    since_last_ns: u64,
     /// Release moments since the tick that ran last.
     moments: u8,
     ran: Option<Tick>,
@@ -220,8 +229,10 @@ impl<P: TickProcess> Runner<P> {
 
     /// Runs what is due; says when the next tick is.
     fn run_due(&mut self, clock: &mut ClusterClock) -> u64 {
-        let now_ns = monotonic_ns();
-        if let Some(slept_ns) = self.suspend.check(now_ns, boottime_ns()) {
+        let (now_ns, awake_or_not_ns) = (monotonic_ns(), boottime_ns());
+        let looked_ns = self.looked_ns.replace(awake_or_not_ns).unwrap_or(awake_or_not_ns);
+        self.since_last_ns += awake_or_not_ns.saturating_sub(looked_ns);
+        if let Some(slept_ns) = self.suspend.check(now_ns, awake_or_not_ns) {
             let decision = clock.skip_ahead(slept_ns);
             self.decide(decision);
         }
@@ -247,7 +258,9 @@ impl<P: TickProcess> Runner<P> {
 
     fn run_tick(&mut self, tick: Tick, lag_ns: u64) {
         self.shared.set_tick(tick);
-        let now = TickNow { tick, dropped: self.dropped.take(), lag_ns };
+        let since_last_ns = std::mem::take(&mut self.since_last_ns);
+        let since_last_ns = if self.ran.is_some() { since_last_ns } else { 0 };
+        let now = TickNow { tick, dropped: self.dropped.take(), lag_ns, since_last_ns };
         let mut spans = Spans::begin();
         self.process.tick(&now, &mut spans);
         spans.end();

@@ -16,6 +16,7 @@ crate::cases![
     many_members_register_at_once,
     a_tombstone_and_a_registration_exclude_each_other,
     an_evicted_member_is_told_and_does_not_come_back,
+    a_look_that_is_asked_for_is_answered_by_one_that_begins_later_and_finds_this_life,
     a_member_that_leaves_frees_its_name_at_once,
 ];
 
@@ -146,7 +147,7 @@ async fn a_tombstone_and_a_registration_exclude_each_other(arm: Arm) {
         let node = registration.node();
         // Both sides start from "the lease is gone"; the delay moves the race about.
         client.revoke(registration.lease()).await.unwrap();
-        registration.check_now();
+        registration.checks().ask();
         tokio::time::sleep(Duration::from_micros(round * 150)).await;
         let outcome =
             tombstone(&client, None, node, &stone(), TombstoneMode::IfGone).await.unwrap();
@@ -191,6 +192,36 @@ async fn an_evicted_member_is_told_and_does_not_come_back(arm: Arm) {
     let late = tombstone(&client, None, old_life, &stone(), TombstoneMode::Evict).await.unwrap();
     assert_eq!(late, TombstoneOutcome::Written);
     assert_eq!(member(&client, "cell-1").await.unwrap().node(), next.node());
+}
+
+async fn a_look_that_is_asked_for_is_answered_by_one_that_begins_later_and_finds_this_life(
+    arm: Arm,
+) {
+    let server = arm.own_server().await;
+    let client = arm.client_of(&server.endpoint(), "one").await;
+    let registration = join(&client, "cell-1").await;
+    let checks = registration.checks();
+    let proven = async |number| {
+        eventually("the look", || async { checks.is_proven(number).then_some(()) }).await;
+    };
+    proven(checks.ask()).await;
+    server.pause();
+    // A signal takes a moment to stop every thread.
+    until_state(&registration, |s| matches!(s, RegState::Unproven { .. })).await;
+    let unheard = checks.ask();
+    assert!(client.get(&client.keys().member(name("cell-1"))).await.is_err());
+    assert!(!checks.is_proven(unheard), "nobody could be asked");
+    server.resume();
+    proven(unheard).await;
+    // A lost registration that is made again proves the life as well.
+    client.revoke(registration.lease()).await.unwrap();
+    client.txn(Txn::new().delete(client.keys().member(name("cell-1")))).await.unwrap();
+    proven(checks.ask()).await;
+    assert_eq!(member(&client, "cell-1").await.unwrap().node(), registration.node());
+    tombstone(&client, None, registration.node(), &stone(), TombstoneMode::Evict).await.unwrap();
+    let in_vain = checks.ask();
+    until_state(&registration, RegState::is_final).await;
+    assert!(!checks.is_proven(in_vain));
 }
 
 async fn a_member_that_leaves_frees_its_name_at_once(arm: Arm) {

@@ -3,6 +3,7 @@
 use crate::host::{BASE, CELL, CLUSTER, Host, OTHER_CELL, numbers, until};
 use bytes::Bytes;
 use marchland_chaos::Proxy;
+use marchland_common::journal::{Event, Refused};
 use marchland_common::link::{LinkLimits, ResetReason};
 use marchland_common::order::{Incarnation, Node};
 use marchland_proto::convert::node_to_wire;
@@ -39,11 +40,14 @@ async fn at_the_hard_limit_the_stream_is_given_up_told_and_begun_again() {
     until(|| cell.is_sending_to(BASE)).await;
     (0..33).for_each(|_| cell.send(BASE, 100));
     let lost = |event: &LinkEvent| matches!(event, LinkEvent::Lost { .. });
-    let LinkEvent::Lost { peer, frames, why, .. } = cell.event(lost).await else { unreachable!() };
+    let lost = cell.event(lost).await;
+    assert_eq!(lost.lost_to(), Some(BASE));
+    let LinkEvent::Lost { peer, frames, why, .. } = lost else { unreachable!() };
     assert_eq!((peer, frames, why), (BASE, 32, ResetReason::Overflow));
     let congested = |event: &LinkEvent| matches!(event, LinkEvent::Congested { peer: BASE, .. });
     assert_eq!(cell.count_of(congested), 1, "{:?}", cell.events);
-    base.event(|event| matches!(event, LinkEvent::PeerReset { .. })).await;
+    let reset = base.event(|event| matches!(event, LinkEvent::PeerReset { .. })).await;
+    assert_eq!(reset.lost_to(), None, "the gap in the numbers says it there");
     cell.send(BASE, 100);
     assert_eq!(base.receive(1).await.last(), Some(&34));
 }
@@ -58,6 +62,9 @@ async fn a_bundle_above_the_limit_is_refused_by_its_number_and_the_link_stays_up
     cell.send(BASE, 10);
     assert_eq!(base.receive(2).await, vec![1, 3]);
     let refused = cell.event(|event| matches!(event, LinkEvent::TooLarge { .. })).await;
+    let entry =
+        Event::Refusal { reason: Refused::TooLarge, from: Some(BASE), entity: None, count: 1 };
+    assert_eq!((refused.refusal(), refused.lost_to()), (Some(entry), Some(BASE)));
     let LinkEvent::TooLarge { to, n, limit, .. } = refused else { unreachable!() };
     assert_eq!((to, n, limit), (BASE, 2, BUNDLE_BYTES_MAX));
     assert_eq!(proxy.counts().accepted, 1);

@@ -29,6 +29,8 @@ pub struct Cluster {
     pub paused: Vec<Node>,
     /// Bundles between cells do not arrive.
     pub lose_cell_mail: bool,
+    /// Bundles to this cell do not arrive.
+    pub lose_mail_to: Option<Node>,
     /// What each cell produced, newest last.
     pub outputs: Vec<(Node, Tick, CellOutput)>,
     next_n: BTreeMap<SessionId, u64>,
@@ -76,6 +78,7 @@ impl Cluster {
             inputs: BTreeMap::new(),
             paused: Vec::new(),
             lose_cell_mail: false,
+            lose_mail_to: None,
             outputs: Vec::new(),
             next_n: BTreeMap::new(),
         };
@@ -147,7 +150,9 @@ impl Cluster {
             flushed.extend(output.bundles.iter().cloned().map(|out| (*node, out)));
             self.outputs.push((*node, self.tick, output));
         }
-        let is_lost = |to: Node| self.lose_cell_mail && to.name.kind == NodeKind::Cell;
+        let is_lost = |to: Node| {
+            self.lose_cell_mail && to.name.kind == NodeKind::Cell || self.lose_mail_to == Some(to)
+        };
         flushed.retain(|(_, out)| !is_lost(out.to));
         for (from, out) in flushed {
             self.inject(out.to, Frame { from, bundle: out.bundle });

@@ -140,6 +140,40 @@ fn a_tick_is_followed_by_at_most_three_release_moments_numbered_from_one() {
     assert!(rig.running.stop(PATIENCE).is_some());
 }
 
+/// Tells how long ago the tick before began; the first one takes long.
+struct Slow(mpsc::Sender<u64>);
+
+const LONG: Duration = Duration::from_millis(30);
+
+impl TickProcess for Slow {
+    fn tick(&mut self, now: &TickNow, _: &mut Spans) {
+        if now.since_last_ns == 0 && self.0.send(0).is_ok() {
+            std::thread::sleep(LONG);
+        } else {
+            let _ = self.0.send(now.since_last_ns);
+        }
+    }
+
+    fn wake(&mut self, _: Tick, _: Moment) {}
+    fn decided(&mut self, _: ClusterDecision) {}
+    fn stop(&mut self, _: Option<Dropped>) {}
+}
+
+#[test]
+fn a_tick_is_told_how_long_ago_the_one_before_began_and_those_caught_up_behind_it_are_not() {
+    let origin = Origin { by_key_ns: monotonic_ns() as i64, listen_steps: 0 };
+    let config = TickConfig { step_ns: STEP_NS, phase_ns: 0, origin };
+    let (_, heard) = crossbeam_channel::unbounded();
+    let (send, said) = mpsc::channel();
+    let (clock, counters) = (SharedClock::new(STEP_NS), Counters::default());
+    let running =
+        TickLoop::start(config, clock, heard, Waker::new(), &counters, Slow(send)).unwrap();
+    let first: Vec<u64> = (0..3).map(|_| said.recv_timeout(PATIENCE).unwrap()).collect();
+    running.stop(PATIENCE).unwrap();
+    assert_eq!((first[0], first[2]), (0, 0));
+    assert!(u128::from(first[1]) >= LONG.as_nanos(), "{first:?}");
+}
+
 #[test]
 fn a_joiner_counts_from_what_its_peers_say() {
     let rig = start(400, &Waker::new(), |_| {}, || {});
