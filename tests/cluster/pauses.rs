@@ -58,8 +58,11 @@ fn processes_that_stood_still_go_on_and_make_up_for_nothing() {
             // In its time, and once for all that was missed; one more may have been due just then.
             let just_then = u128::from((*name, counter) != (watched, job));
             let in_time = just_then + ran.as_millis() / period.as_millis();
+            // After so long a pause each looks at its own key before it goes on.
+            let asks = if counter == "etcd_self_checks" { "pauses_long" } else { "" };
+            let asked = u128::from(after.get(asks).copied().unwrap_or(0));
             assert!(
-                u128::from(begun) <= in_time + 1,
+                u128::from(begun) <= in_time + 1 + asked,
                 "{name} began {counter} {begun} times in {ran:?}"
             );
         }
