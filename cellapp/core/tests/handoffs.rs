@@ -108,6 +108,29 @@ fn a_thousand_entities_without_a_client_cross_a_border() {
 }
 
 #[test]
+fn a_restore_goes_on_from_the_image_and_not_from_the_offload_of_a_handoff_that_was_called_off() {
+    let mut cluster = Cluster::new(2);
+    let id = cluster.base.create(1, 1, at(50_000, 50_000));
+    cluster.run(2);
+    cluster.base.refuses = Some(HandoffRefusal::TargetSilent);
+    cluster.handoff(1, id, cell(2), 0);
+    cluster.until("the refusal", |c| {
+        c.events(cell(1)).any(|(_, e)| matches!(e, Event::Unfrozen { .. }))
+    });
+    // Its owner ran on, without a step, and is given up.
+    let steps = 30;
+    let record = cluster.base.records.get_mut(&id).unwrap();
+    record.image.time.0 += steps * STEP_US;
+    let time = record.image.time;
+    cluster.base.re_own(id, cell(2));
+    cluster.until("the restore", |c| {
+        c.events(cell(2)).any(|(_, e)| matches!(e, Event::Activated { .. }))
+    });
+    let began = cluster.cells[&cell(2)].state(id).unwrap().time;
+    assert!(began >= time, "{began:?} is before {time:?}: it went on from the offload");
+}
+
+#[test]
 fn a_refused_handoff_leaves_the_owner_running_under_the_same_epoch_and_what_waited_runs_in_order() {
     let mut cluster = Cluster::new(2);
     let id = walker(&mut cluster, 95_000, 500);

@@ -1,8 +1,8 @@
 //! Becoming real: offloads are parked, and only a grant makes an entity real.
 //!
 //! A grant counts only for the life that it names and only under an epoch higher than any seen of
-//! the entity. What it activates is the parked offload when that is the very step of the grant, for
-//! it is fresher in what does not last; else the base's image.
+//! the entity. What it activates is the parked offload when that is the very step of the grant of
+//! its handoff, for it is fresher in what does not last; else the base's image.
 
 use crate::around::{self, Arrival};
 use crate::cell::Cell;
@@ -67,9 +67,12 @@ pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
     activate(cell, from, grant, offload);
 }
 
-/// Whether the offload is the very step that the grant goes on from.
+/// Whether the offload is the very step that the grant goes on from. After a restore it never is:
+/// the handoff that it belongs to was called off, and its owner went on, if only in what its
+/// clients see and in time.
 fn is_for(offload: &Offload, grant: &Grant) -> bool {
-    offload.epoch.next_grant() == grant.epoch
+    grant.why == GrantWhy::Handoff
+        && offload.epoch.next_grant() == grant.epoch
         && (offload.seq, offload.digest) == (grant.seq, grant.digest)
 }
 
