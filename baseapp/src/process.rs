@@ -15,6 +15,7 @@ use marchland_runtime::process::{Hold, HoldNews, MapFeed, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Client words taken in a tick; the rest waits for the next.
@@ -29,6 +30,8 @@ const LOOKS_MAX: usize = 64;
 /// Everything that the tick thread owns.
 pub(crate) struct BaseTick {
     pub(crate) name: NodeName,
+    /// This life was given up.
+    pub(crate) over: Arc<AtomicBool>,
     pub(crate) core: BaseCore,
     pub(crate) log: Option<Log>,
     pub(crate) around: Surroundings,
@@ -103,7 +106,9 @@ impl TickProcess for BaseTick {
     fn stop(&mut self, dropped: Option<Dropped>) {
         let closed = self.log.take().map(|log| log.close(CLOSE_MAX));
         tracing::info!(?closed, "the log is closed");
-        self.around.close(dropped);
+        let over = self.over.load(Ordering::Acquire);
+        let why = if over { "this life was given up" } else { "asked to end" };
+        self.around.close(dropped, why);
     }
 }
 

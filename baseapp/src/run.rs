@@ -17,15 +17,16 @@ use marchland_runtime::coord::{
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    AdvertisedAddr, Bound, HealthBoard, Introduction, MapFeed, PauseWatch, PeerAddresses, PeerBook,
-    ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind, bind_to_peers,
-    open_journal, prepare_dir, start,
+    AdvertisedAddr, Bound, HealthBoard, Introduction, LifeOver, MapFeed, PauseWatch, PeerAddresses,
+    PeerBook, ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind,
+    bind_to_peers, life_over, open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tower::util::MapRequestLayer;
 
@@ -68,6 +69,9 @@ pub enum BaseError {
     /// A door broke.
     #[error("a door broke: {0}")]
     Serve(#[from] tonic::transport::Error),
+    /// Its life was given up, or another process holds its name.
+    #[error("{0}; start it again, it goes on from its log")]
+    Over(LifeOver),
 }
 
 /// Client words, orders and questions that wait for the tick thread.
@@ -133,30 +137,29 @@ async fn follow(
     let founded = tokio::select! {
         founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
         () = shutdown.asked() => return Ok(()),
+        over = life_over(registration, &feed) => return Err(BaseError::Over(over)),
     };
-    let pauses = PauseWatch::new(registration, options.process.ttl);
-    let node = registration.node();
-    let parts = Parts { options, node, feed, counters, founded, shutdown };
-    parts.run(doors, addresses, pauses).await
+    let (node, over) = (registration.node(), Arc::default());
+    let parts = Parts { options, registration, node, feed, counters, founded, shutdown, over };
+    parts.run(doors, addresses).await
 }
 
 /// What the threads and doors are made of.
 struct Parts<'a> {
     options: &'a BaseOptions,
+    registration: &'a Registration,
     node: Node,
     feed: MapFeed,
     counters: Counters,
     founded: (MetaValue, ClockValue),
     shutdown: ShutdownWatch,
+    /// This life was given up.
+    over: Arc<AtomicBool>,
 }
 
 impl Parts<'_> {
-    async fn run(
-        self,
-        doors: Doors,
-        addresses: PeerAddresses,
-        pauses: PauseWatch,
-    ) -> Result<(), BaseError> {
+    async fn run(self, doors: Doors, addresses: PeerAddresses) -> Result<(), BaseError> {
+        let pauses = PauseWatch::new(self.registration, self.options.process.ttl);
         let (meta, clock_key) = self.founded;
         let waker = Waker::new();
         let (log, recovered, empty) = self.open_log(meta.cluster_id, &waker)?;
@@ -204,6 +207,7 @@ impl Parts<'_> {
         };
         let tick = BaseTick {
             name: self.node.name,
+            over: self.over.clone(),
             core,
             log: Some(log),
             around,
@@ -241,6 +245,7 @@ impl Parts<'_> {
     ) -> Result<(), BaseError> {
         let inner = server(times)
             .add_service(plane.service())
+            .add_service(plane.witness(self.node))
             .add_service(ProcessServer::new(door))
             .serve_with_incoming(incoming(doors.link.listener));
         let outer = server(times)
@@ -257,6 +262,11 @@ impl Parts<'_> {
             served = inner => served.map_err(BaseError::from),
             served = outer => served.map_err(BaseError::from),
             () = ticks => Err(BaseError::Tick("it ended by itself".to_owned())),
+            // At once: its log goes to whoever comes after it.
+            over = life_over(self.registration, &self.feed) => {
+                self.over.store(true, Ordering::Release);
+                Err(BaseError::Over(over))
+            }
             () = async {
                 asked.asked().await;
                 // Streams are told that they end; their clients come back elsewhere or later.

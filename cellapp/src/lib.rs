@@ -1,5 +1,6 @@
 //! The shell of a cellapp: the sockets and the threads around its core.
 
+mod life;
 mod load;
 mod process;
 mod run;

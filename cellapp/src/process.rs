@@ -1,9 +1,11 @@
 //! The tick thread's work. Nothing here waits.
 
+use crate::life::Flags;
 use crate::load::DeclaredLoad;
 use crate::work::Workshop;
 use marchland_cellapp_core::CellCore;
 use marchland_cellapp_core::io::{CellInput, CellOrder, CellStats};
+use marchland_common::cluster::MapChange;
 use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Node, NodeKind, Tick};
@@ -13,8 +15,7 @@ use marchland_runtime::link::LinkEvent;
 use marchland_runtime::process::{Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use tokio::sync::watch;
 
 /// A drained process goes when nothing came for so many ticks: a base grants only to whom it heard
@@ -23,6 +24,7 @@ const EMPTY_TICKS: u32 = 6;
 
 /// Everything that the tick thread owns.
 pub(crate) struct CellTick {
+    pub(crate) node: Node,
     pub(crate) core: CellCore,
     pub(crate) around: Surroundings,
     pub(crate) feed: MapFeed,
@@ -30,8 +32,7 @@ pub(crate) struct CellTick {
     pub(crate) load: DeclaredLoad,
     pub(crate) registered: watch::Receiver<RegState>,
     pub(crate) shutdown: ShutdownWatch,
-    /// Set when a drain left nothing here.
-    pub(crate) drained: Arc<AtomicBool>,
+    pub(crate) flags: Flags,
     /// Whether the core takes grants, as it was told.
     pub(crate) accepts: bool,
     pub(crate) draining: bool,
@@ -54,10 +55,12 @@ impl TickProcess for CellTick {
         }));
         let drained = self.around.hear_links();
         self.hear_losses(drained.events.iter().filter_map(LinkEvent::lost_to));
+        let map = self.hear_map();
+        let is_end = map.iter().any(|change| self.is_end(change));
         let input = CellInput {
             tick: now.tick,
             dropped: now.dropped,
-            map: self.feed.take(),
+            map,
             frames: drained.frames,
             completions: self.workshop.done(),
             orders: std::mem::take(&mut self.orders),
@@ -83,6 +86,9 @@ impl TickProcess for CellTick {
             let unsent = self.around.send(output.bundles, ticket);
             self.hear_losses(unsent.iter().map(|bundle| bundle.to));
         }
+        if is_end {
+            self.flags.over.store(true, Ordering::Release);
+        }
         for work in output.work {
             self.workshop.begin(work);
         }
@@ -96,7 +102,9 @@ impl TickProcess for CellTick {
     }
 
     fn stop(&mut self, dropped: Option<Dropped>) {
-        self.around.close(dropped);
+        let over = self.flags.over.load(Ordering::Acquire);
+        let why = if over { "this life was given up" } else { "asked to end" };
+        self.around.close(dropped, why);
     }
 }
 
@@ -112,6 +120,20 @@ impl CellTick {
             self.orders.push(CellOrder::Accept(proven));
         }
         self.around.health.set("the registration is unproven", !registered);
+    }
+
+    /// What the map says. The registration may know earlier that this life is over.
+    fn hear_map(&mut self) -> Vec<MapChange> {
+        let mut map = self.feed.take();
+        let over = self.registered.borrow().is_final();
+        if over && !self.flags.over.load(Ordering::Acquire) {
+            map.push(MapChange::Dead(vec![self.node.incarnation]));
+        }
+        map
+    }
+
+    fn is_end(&self, change: &MapChange) -> bool {
+        matches!(change, MapChange::Dead(lives) if lives.contains(&self.node.incarnation))
     }
 
     fn hear_shutdown(&mut self) {
@@ -143,7 +165,7 @@ impl CellTick {
         let empty = self.draining && stats.reals == 0 && stats.parked == 0;
         self.empty_ticks = if empty { self.empty_ticks + 1 } else { 0 };
         if self.empty_ticks > EMPTY_TICKS {
-            self.drained.store(true, Ordering::Release);
+            self.flags.drained.store(true, Ordering::Release);
         }
     }
 }

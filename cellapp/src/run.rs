@@ -1,30 +1,18 @@
-//! The process from start to end.
+//! The process from start to end, which is one life unless a verdict gives it up. Then everything
+//! of it is dropped, and the process joins again as a new life, with nothing, where it was.
 
-use crate::load::DeclaredLoad;
-use crate::process::CellTick;
-use crate::work::{WorkRules, Workshop};
-use marchland_cellapp_core::CellCore;
+use crate::life::{Ended, Life};
+use crate::work::WorkRules;
 use marchland_cellapp_core::behaviour::World;
-use marchland_cellapp_core::io::CellConfig;
-use marchland_common::cluster;
-use marchland_common::order::Node;
-use marchland_proto::operator::process_server::ProcessServer;
-use marchland_runtime::coord::{
-    ClockValue, MemberState, MetaValue, Registration, Watcher, WatcherOptions,
-};
 use marchland_runtime::journal::JournalError;
-use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, PauseWatch, PeerAddresses, PeerBook,
-    ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind_to_peers, open_journal,
+    Bound, LifeOver, ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers,
     prepare_dir, start,
 };
-use marchland_runtime::telemetry::Counters;
-use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::net::TcpListener;
 
 /// How a cellapp runs.
 #[derive(Clone)]
@@ -54,12 +42,16 @@ pub enum CellError {
     /// A door broke.
     #[error("a door broke: {0}")]
     Serve(#[from] tonic::transport::Error),
+    /// Its socket cannot be passed on from one life to the next.
+    #[error("the listening socket: {0}")]
+    Socket(#[from] std::io::Error),
+    /// Another process holds its name.
+    #[error("{0}; stop it or choose another name")]
+    Replaced(LifeOver),
 }
 
-/// How long the parts may take to end.
-const END_MAX: Duration = Duration::from_secs(1);
-/// How long entities are handed over before the process ends.
-const DRAIN_MAX: Duration = Duration::from_secs(3);
+/// How long a lease is given back.
+const REVOKE_MAX: Duration = Duration::from_secs(1);
 
 /// Runs until asked to end. `ready` is told the address once the name is held.
 ///
@@ -71,159 +63,28 @@ pub async fn run(
     ready: impl FnOnce(&str) + Send,
 ) -> Result<(), CellError> {
     prepare_dir(&options.process.dir)?;
-    let link_door = bind_to_peers(&options.process).await?;
-    let advertised = link_door.advertised.clone();
-    let Started { coord, registration } =
-        start(&options.process, advertised.clone(), BTreeMap::new()).await?;
-    ready(&advertised);
-    let counters = coord.counters().clone();
-    let root = coord.keys().root().to_owned();
-    let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
-    let (peers, addresses) = PeerBook::new();
-    let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
-        peers.tell(seen);
-    });
-    tracing::info!("waiting for a manager to found the cluster");
-    let mut asked = shutdown.clone();
-    let founded = tokio::select! {
-        founded = feed.founded() => Some(founded.map_err(|e| CellError::Tick(e.to_string()))?),
-        () = asked.asked() => None,
-    };
-    let node = registration.node();
-    let ended = match founded {
-        Some(founded) => {
-            let parts = Parts { options: &options, node, feed, counters, founded, shutdown };
-            parts.run(link_door, addresses, &registration).await
+    let Bound { listener, advertised, .. } = bind_to_peers(&options.process).await?;
+    // It stays open between two lives: whoever dials then waits, and is not told that nobody is
+    // there.
+    let listener = listener.into_std()?;
+    let mut ready = Some(ready);
+    loop {
+        let Started { coord, registration } =
+            start(&options.process, advertised.clone(), BTreeMap::new()).await?;
+        if let Some(ready) = ready.take() {
+            ready(&advertised);
         }
-        None => Ok(()),
-    };
-    if let Err(error) = registration.close(END_MAX).await {
-        tracing::warn!(%error, "the lease was not given back; it runs out by itself");
-    }
-    ended
-}
-
-/// What the threads and doors are made of.
-struct Parts<'a> {
-    options: &'a CellOptions,
-    node: Node,
-    feed: MapFeed,
-    counters: Counters,
-    founded: (MetaValue, ClockValue),
-    shutdown: ShutdownWatch,
-}
-
-impl Parts<'_> {
-    async fn run(
-        self,
-        link_door: Bound,
-        addresses: PeerAddresses,
-        registration: &Registration,
-    ) -> Result<(), CellError> {
-        let (meta, clock_key) = self.founded;
-        let schema = self.options.world.kinds().schema_hash();
-        let ticks = TickConfig::of_key(&clock_key, Duration::ZERO);
-        let clock = SharedClock::new(ticks.step_ns);
-        let config = LinkConfig::new(meta.cluster_id, schema, self.node);
-        let times = config.times;
-        let io = tokio::runtime::Handle::current();
-        let (plane, links, observations) =
-            LinkPlane::start(config, clock.clone(), &self.counters, &io);
-        addresses.follow(plane.clone());
-        let process = &self.options.process;
-        let cell = CellConfig::new(self.node, process.seed, clock_key.step_us);
-        let core = CellCore::new(cell, self.options.world.clone());
-        let identity = (meta.cluster_id, schema);
-        let journal = open_journal(process, identity, self.node, core.snapshot(), &self.counters)?;
-        let health = HealthBoard::default();
-        let drained = Arc::new(AtomicBool::new(false));
-        let tick = CellTick {
-            core,
-            around: Surroundings::new(
-                journal,
-                links,
-                PauseWatch::new(registration, process.ttl),
-                health.clone(),
-                self.counters.clone(),
-            ),
-            feed: self.feed.clone(),
-            load: DeclaredLoad::new(self.options.load_percent, ticks.step_ns),
-            workshop: Workshop::new(self.options.work, io, self.counters.clone()),
-            registered: registration.state(),
-            shutdown: self.shutdown.clone(),
-            drained: drained.clone(),
-            accepts: true,
-            draining: false,
-            empty_ticks: 0,
-            orders: Vec::new(),
-        };
-        let ticking =
-            TickLoop::start(ticks, clock, observations, Waker::new(), &self.counters, tick)
-                .map_err(|e| CellError::Tick(e.to_string()))?;
-        let door = NoRecordsDoor {
-            about: Introduction { node: self.node, health, counters: self.counters.clone() },
-            elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
-        };
-        let served = self
-            .serve(link_door, &plane, &times, door, &ticking, || {
-                registration.publish(|info| info.state = MemberState::Draining);
-                drained.clone()
-            })
-            .await;
-        let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 2)).await;
-        if !matches!(stopped, Ok(Some(_))) {
-            tracing::error!("the tick thread did not end in time");
+        let door = TcpListener::from_std(listener.try_clone()?)?;
+        let shutdown = shutdown.clone();
+        let life = Life { options: &options, registration: &registration, shutdown };
+        let ended = life.live(coord, door).await;
+        if let Err(error) = registration.close(REVOKE_MAX).await {
+            tracing::warn!(%error, "the lease was not given back; it runs out by itself");
         }
-        plane.shutdown(END_MAX).await;
-        served
-    }
-
-    async fn serve(
-        &self,
-        link_door: Bound,
-        plane: &LinkPlane,
-        times: &LinkTimes,
-        door: NoRecordsDoor,
-        ticking: &TickLoop,
-        begin_drain: impl Fn() -> Arc<AtomicBool>,
-    ) -> Result<(), CellError> {
-        let serving = server(times)
-            .add_service(plane.service())
-            .add_service(ProcessServer::new(door))
-            .serve_with_incoming(incoming(link_door.listener));
-        let mut asked = self.shutdown.clone();
-        let ticks = async {
-            while !ticking.is_finished() {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        };
-        tokio::select! {
-            served = serving => served.map_err(CellError::from),
-            () = ticks => Err(CellError::Tick("it ended by itself".to_owned())),
-            () = async {
-                asked.asked().await;
-                self.drain(&begin_drain()).await;
-            } => Ok(()),
+        match ended? {
+            Ended::Asked => return Ok(()),
+            Ended::Over(over @ LifeOver::Replaced(_)) => return Err(CellError::Replaced(over)),
+            Ended::Over(over) => tracing::warn!(%over, "joining again with nothing"),
         }
-    }
-
-    /// Waits until everything is handed over, while somebody else is there to take it.
-    async fn drain(&self, drained: &AtomicBool) {
-        let done = async {
-            while !drained.load(Ordering::Acquire) && self.somebody_takes() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        if tokio::time::timeout(DRAIN_MAX, done).await.is_err() {
-            tracing::warn!("not everything was handed over in time; the bases restore the rest");
-        }
-    }
-
-    fn somebody_takes(&self) -> bool {
-        self.feed.seen().core_members().iter().any(|m| {
-            m.node.name.kind == self.node.name.kind
-                && m.node != self.node
-                && m.state == cluster::MemberState::Serving
-        })
     }
 }

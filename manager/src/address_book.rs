@@ -10,6 +10,12 @@ const DIAL_MAX: Duration = Duration::from_millis(500);
 /// How long a process may take to answer a question.
 pub(crate) const ASK_MAX: Duration = Duration::from_secs(1);
 
+/// A channel to `host:port`, which connects when it is used; none if the address makes no sense.
+pub(crate) fn channel_to(addr: &str) -> Option<Channel> {
+    let endpoint = Endpoint::from_shared(format!("http://{addr}")).ok()?;
+    Some(endpoint.connect_timeout(DIAL_MAX).tcp_nodelay(true).connect_lazy())
+}
+
 /// Channels by `host:port`. A channel connects when it is used and reconnects by itself.
 #[derive(Default)]
 pub(crate) struct AddressBook {
@@ -22,8 +28,7 @@ impl AddressBook {
         if let Some(channel) = self.channels.get(addr) {
             return Some(ProcessClient::new(channel.clone()));
         }
-        let endpoint = Endpoint::from_shared(format!("http://{addr}")).ok()?;
-        let channel = endpoint.connect_timeout(DIAL_MAX).tcp_nodelay(true).connect_lazy();
+        let channel = channel_to(addr)?;
         self.channels.insert(addr.to_owned(), channel.clone());
         Some(ProcessClient::new(channel))
     }

@@ -19,8 +19,7 @@ pub(crate) async fn health(book: &AddressBook, seen: &Seen) -> BTreeMap<Node, He
         let reply = timeout(ASK_MAX, client.health(HealthRequest {})).await.ok()?.ok()?;
         Some((m.node(), reply.into_inner()))
     };
-    let asked = seen.members.iter().filter(|m| m.info.name.kind != NodeKind::Manager);
-    let answers = futures::future::join_all(asked.cloned().map(ask)).await;
+    let answers = futures::future::join_all(seen.members.iter().cloned().map(ask)).await;
     answers.into_iter().flatten().collect()
 }
 

@@ -2,17 +2,19 @@
 
 use crate::fan_out::health;
 use crate::operator::Door;
-use crate::spaces::Wanted;
+use crate::spaces::{value_of, wanted};
+use crate::watch::Bench;
 use bytes::Bytes;
 use marchland_common::order::{Node, NodeKind};
 use marchland_common::world::Layout;
-use marchland_manager_core::{CellLoad, Facts, Plan, Write, plan};
+use marchland_manager_core::{CellLoad, Facts, Plan, SpaceSpec, Write, plan};
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, Guard, Key, LeaderError, Leadership, MetaValue, SlotValue, SpaceValue,
-    Txn,
+    ClockValue, CoordClient, Guard, Key, LeaderError, Leadership, MetaValue, NotLeader, SlotValue,
+    SpaceValue, Txn,
 };
 use marchland_runtime::process::Seen;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -22,50 +24,62 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Writes in one transaction; etcd takes 128 operations by default.
 const WRITES_A_TXN: usize = 60;
 
+/// How busy cellapps are, by life.
+type Loads = BTreeMap<Node, CellLoad>;
+
 /// What leading needs.
-pub(crate) struct Leader {
-    pub(crate) coord: CoordClient,
-    pub(crate) leadership: Leadership,
+pub(crate) struct Leader<'a> {
+    pub(crate) coord: &'a CoordClient,
+    pub(crate) leadership: &'a Leadership,
+    pub(crate) bench: Bench<'a>,
+    /// The spaces that the world begins with.
+    pub(crate) spaces: &'a [SpaceSpec],
     pub(crate) cells_awaited: usize,
     pub(crate) bases_awaited: usize,
     pub(crate) wait_max: Duration,
     pub(crate) step: Duration,
-    pub(crate) waiting: watch::Sender<Vec<String>>,
+    pub(crate) waiting: &'a watch::Sender<Vec<String>>,
 }
 
-impl Leader {
+impl Leader<'_> {
     /// Leads until the key is lost or a write is refused because of it.
     pub(crate) async fn lead(&self, door: &Door) -> LeaderError {
+        // Whoever does not answer makes nobody wait: a plan takes the loads that are known.
+        let (loads, known) = watch::channel(Loads::new());
+        tokio::select! {
+            error = self.plan(door, &known) => error,
+            error = self.bench.run() => error,
+            never = weigh(door, &loads) => match never {},
+            () = self.leadership.lost() => NotLeader::Deposed(self.leadership.term()).into(),
+        }
+    }
+
+    async fn plan(&self, door: &Door, loads: &watch::Receiver<Loads>) -> LeaderError {
         let began = Instant::now();
         let mut changes = door.feed.subscribe();
-        let mut wanted = door.wanted.subscribe();
         loop {
-            let seen = door.feed.seen();
-            if let Err(error) = self.found(&seen).await {
-                return error;
-            }
-            door.wanted.adopt(&seen);
-            let facts = self.facts(door, &seen, &door.wanted, began).await;
+            let seen = changes.borrow_and_update().clone();
+            let facts = self.facts(&seen, loads, began);
             let plan = plan(&facts);
             self.waiting.send_replace(plan.waiting.clone());
-            match self.carry_out(&plan, &seen, &facts).await {
+            let written = match self.found(&seen).await {
+                Ok(()) => self.carry_out(&plan, &seen, &facts).await,
+                Err(error) => Err(error),
+            };
+            match written {
                 Ok(()) => {}
                 Err(error @ LeaderError::NotLeader(_)) => return error,
                 Err(error) => tracing::warn!(%error, "a plan was not written; it is made anew"),
             }
             tokio::select! {
                 _ = changes.changed() => {}
-                _ = wanted.changed() => {}
                 () = sleep(LOOK_EVERY) => {}
-                () = self.leadership.lost() => {
-                    return marchland_runtime::coord::NotLeader::Deposed(self.leadership.term())
-                        .into();
-                }
             }
         }
     }
 
-    /// Writes the cluster's identity and the origin of its clock, once for all.
+    /// Writes the cluster's identity, and the origin of its clock with the spaces that the world
+    /// begins with, once for all.
     async fn found(&self, seen: &Seen) -> Result<(), LeaderError> {
         if seen.clock.is_some() {
             return Ok(());
@@ -81,28 +95,27 @@ impl Leader {
             origin_wall_ms: wall_ms,
             step_us: u64::try_from(self.step.as_micros()).unwrap_or(u64::MAX),
         };
-        for (key, value) in [(Key::Meta, json(&meta)), (Key::Clock, json(&clock))] {
+        let once = |key: Key, value: Bytes| {
             let key = keys.key(key);
-            let txn = Txn::new().when(Guard::Absent(key.clone())).put(key, value);
-            // Losing the race means that it stands already.
-            self.leadership.guarded_txn(txn).await?;
-        }
+            Txn::new().when(Guard::Absent(key.clone())).put(key, value)
+        };
+        // Losing a race means that it stands already.
+        self.leadership.guarded_txn(once(Key::Meta, json(&meta))).await?;
+        let world = self.spaces.iter().fold(once(Key::Clock, json(&clock)), |txn, spec| {
+            txn.put(keys.key(Key::Wanted(spec.id)), value_of(spec))
+        });
+        self.leadership.guarded_txn(world).await?;
         Ok(())
     }
 
-    async fn facts(&self, door: &Door, seen: &Seen, wanted: &Wanted, began: Instant) -> Facts {
-        let health = health(&door.book, seen).await;
-        let load = |(node, h): (Node, _)| {
-            let h: marchland_proto::operator::HealthReply = h;
-            (node.name.kind == NodeKind::Cell).then_some((node, CellLoad { reals: h.reals }))
-        };
+    fn facts(&self, seen: &Seen, loads: &watch::Receiver<Loads>, began: Instant) -> Facts {
         Facts {
             members: seen.core_members(),
             dead: seen.dead.clone(),
             slots: seen.slots.clone(),
             layouts: seen.spaces.iter().map(|(id, v)| (*id, v.layout.clone())).collect(),
-            specs: wanted.subscribe().borrow().clone(),
-            loads: health.into_iter().filter_map(load).collect::<BTreeMap<_, _>>(),
+            specs: wanted(seen),
+            loads: loads.borrow().clone(),
             cells_awaited: self.cells_awaited,
             bases_awaited: self.bases_awaited,
             waited_enough: began.elapsed() >= self.wait_max,
@@ -155,6 +168,16 @@ impl Leader {
             }
             Write::RemoveSpace(space) => txn.delete(keys.key(Key::Space(*space))),
         }
+    }
+}
+
+/// Asks cellapps now and then how busy they are.
+async fn weigh(door: &Door, loads: &watch::Sender<Loads>) -> Infallible {
+    loop {
+        let health = health(&door.book, &door.feed.seen()).await;
+        let cells = health.into_iter().filter(|(node, _)| node.name.kind == NodeKind::Cell);
+        loads.send_replace(cells.map(|(node, h)| (node, CellLoad { reals: h.reals })).collect());
+        sleep(LOOK_EVERY).await;
     }
 }
 

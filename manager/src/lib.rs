@@ -8,8 +8,10 @@ mod address_book;
 mod fan_out;
 mod lead;
 mod operator;
+mod pass_on;
 mod run;
 mod spaces;
 mod status;
+mod watch;
 
 pub use run::{ManagerError, ManagerOptions, run};

@@ -1,16 +1,17 @@
 //! The operator's door: what `march` asks, answered within a bound.
 
 use crate::address_book::AddressBook;
-use crate::fan_out;
-use crate::spaces::Wanted;
-use crate::status::status;
-use marchland_common::order::{EntityId, NodeKind, NodeName};
+use crate::status::{status, without_leader};
+use crate::watch::Findings;
+use crate::{fan_out, pass_on, spaces};
+use marchland_common::order::{EntityId, NodeKind, NodeName, SpaceId};
 use marchland_proto::operator::operator_server::Operator;
 use marchland_proto::operator::{
     CreateSpaceRequest, EntityReply, GetEntityRequest, HandoffReply, HandoffRequest,
     ListEntitiesReply, ListEntitiesRequest, RemoveSpaceRequest, SpaceReply, StatusReply,
     StatusRequest,
 };
+use marchland_runtime::coord::{CoordClient, Leadership};
 use marchland_runtime::process::MapFeed;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +25,40 @@ const GRACE: Duration = Duration::from_millis(500);
 const DEADLINE_MAX_MS: u32 = 60_000;
 
 /// What the door knows.
+#[derive(Clone)]
 pub(crate) struct Door {
+    pub(crate) coord: CoordClient,
     pub(crate) feed: MapFeed,
     pub(crate) book: Arc<AddressBook>,
-    pub(crate) wanted: Wanted,
     /// What the planner waits for.
     pub(crate) waiting: watch::Receiver<Vec<String>>,
-    /// Whether this manager leads.
-    pub(crate) leads: watch::Receiver<bool>,
+    /// What the judge found.
+    pub(crate) findings: watch::Receiver<Findings>,
+    /// The right to write, while this manager leads.
+    pub(crate) leads: watch::Receiver<Option<Arc<Leadership>>>,
 }
 
 #[tonic::async_trait]
 impl Operator for Door {
-    async fn status(&self, _: Request<StatusRequest>) -> Result<Response<StatusReply>, Status> {
-        Ok(Response::new(status(self).await))
+    async fn status(
+        &self,
+        request: Request<StatusRequest>,
+    ) -> Result<Response<StatusReply>, Status> {
+        if self.leadership().is_some() {
+            return Ok(Response::new(status(self).await));
+        }
+        // What is waited for and who is lost, the leader knows; the rest is read here without it.
+        let why = match pass_on::leader(&request, &self.feed.seen()) {
+            Ok(mut leader) => {
+                let asked = leader.status(pass_on::marked(StatusRequest {}));
+                match pass_on::answer(asked, &self.feed.seen()).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(why) => why,
+                }
+            }
+            Err(why) => why,
+        };
+        Ok(Response::new(without_leader(self, why.message()).await))
     }
 
     async fn list_entities(
@@ -67,25 +88,44 @@ impl Operator for Door {
         &self,
         request: Request<CreateSpaceRequest>,
     ) -> Result<Response<SpaceReply>, Status> {
-        self.wanted.create(request.get_ref(), &self.feed.seen()).map(Response::new)
+        let seen = self.feed.seen();
+        let Some(leadership) = self.leadership() else {
+            let mut leader = pass_on::leader(&request, &seen)?;
+            let asked = leader.create_space(pass_on::marked(request.into_inner()));
+            return pass_on::answer(asked, &seen).await;
+        };
+        let created = spaces::create(&self.coord, &leadership, request.get_ref(), &seen).await;
+        created.map(Response::new)
     }
 
     async fn remove_space(
         &self,
         request: Request<RemoveSpaceRequest>,
     ) -> Result<Response<SpaceReply>, Status> {
+        let seen = self.feed.seen();
+        let Some(leadership) = self.leadership() else {
+            let mut leader = pass_on::leader(&request, &seen)?;
+            let asked = leader.remove_space(pass_on::marked(request.into_inner()));
+            return pass_on::answer(asked, &seen).await;
+        };
         let space = request.get_ref().id;
         let ask = ListEntitiesRequest { limit: 1, after: 0, space };
-        let living = fan_out::entities(&self.book, &self.feed.seen(), &ask).await?;
+        let living = fan_out::entities(&self.book, &seen, &ask).await?;
         if let Some(entity) = living.entities.first() {
             let reason = format!("entities live in space {space}, {} among them", entity.id);
             return Ok(Response::new(SpaceReply { done: false, reason, version: 0 }));
         }
-        self.wanted.remove(space, &self.feed.seen()).map(Response::new)
+        let removed = spaces::remove(&self.coord, &leadership, SpaceId(space), &seen).await;
+        removed.map(Response::new)
     }
 }
 
 impl Door {
+    /// The right to write, if this manager has it.
+    pub(crate) fn leadership(&self) -> Option<Arc<Leadership>> {
+        self.leads.borrow().clone().filter(|leadership| leadership.may_write())
+    }
+
     /// Passes an order on to the entity's base and waits for its end.
     async fn order(&self, mut request: HandoffRequest) -> Result<HandoffReply, Status> {
         let seen = self.feed.seen();

@@ -3,15 +3,18 @@
 use crate::address_book::AddressBook;
 use crate::lead::Leader;
 use crate::operator::Door;
-use crate::spaces::Wanted;
+use crate::watch::{Bench, Findings, Roster};
 use marchland_manager_core::SpaceSpec;
 use marchland_proto::operator::operator_server::OperatorServer;
 use marchland_proto::operator::process_server::ProcessServer;
-use marchland_runtime::coord::{CoordClient, LeaderInfo, Watcher, WatcherOptions, campaign};
+use marchland_runtime::coord::{
+    CoordClient, LeaderInfo, Leadership, Watcher, WatcherOptions, campaign,
+};
 use marchland_runtime::process::{
     Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, ShutdownWatch,
     StartError, Started, bind_to_peers, start,
 };
+use marchland_runtime::telemetry::Counters;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +34,8 @@ pub struct ManagerOptions {
     pub bases_awaited: usize,
     /// For how long they are awaited.
     pub wait_max: Duration,
+    /// For how long a process must be silent to everybody before it is given up.
+    pub silent_after: Duration,
 }
 
 /// Why a manager ended otherwise than by being asked to.
@@ -72,30 +77,36 @@ pub async fn run(
     let root = coord.keys().root().to_owned();
     let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
     let book = Arc::new(AddressBook::default());
-    let known = book.clone();
+    let roster = Roster::new();
+    let (known, lives) = (book.clone(), roster.clone());
     let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
         let addrs: Vec<&str> = seen.members.iter().map(|m| m.info.operator_addr.as_str()).collect();
         known.keep(&addrs);
+        lives.follow(seen);
     });
-    let (waiting, waiting_for) = watch::channel(vec!["no manager has led yet".to_owned()]);
-    let (lead, leads) = watch::channel(false);
-    let wanted = Wanted::new(options.spaces.clone());
-    let door = |waiting, leads| Door {
-        feed: feed.clone(),
-        book: book.clone(),
-        wanted: wanted.clone(),
-        waiting,
-        leads,
+    let reports = Reports::default();
+    let door = Door {
+        coord: coord.clone(),
+        feed,
+        book,
+        waiting: reports.waiting.subscribe(),
+        findings: reports.findings.subscribe(),
+        leads: reports.leads.subscribe(),
     };
-    let for_planner = door(waiting_for.clone(), leads.clone());
     let node = registration.node();
-    let info = LeaderInfo {
-        name: node.name,
-        incarnation: node.incarnation,
-        operator_addr: advertised.clone(),
+    let office = Office {
+        info: LeaderInfo {
+            name: node.name,
+            incarnation: node.incarnation,
+            operator_addr: advertised.clone(),
+        },
+        options,
+        door: door.clone(),
+        roster,
+        reports: reports.clone(),
+        counters: counters.clone(),
     };
-    let leading =
-        tokio::spawn(lead_for_ever(coord.clone(), info, options, for_planner, waiting, lead));
+    let leading = tokio::spawn(office.lead_for_ever());
     let process = NoRecordsDoor {
         about: Introduction { node, health: HealthBoard::default(), counters },
         elsewhere: "a manager keeps no entities; ask a baseapp",
@@ -104,7 +115,7 @@ pub async fn run(
     let mut ends = shutdown.clone();
     let server = tonic::transport::Server::builder()
         .tcp_nodelay(true)
-        .add_service(OperatorServer::new(door(waiting_for, leads)))
+        .add_service(OperatorServer::new(door))
         .add_service(ProcessServer::new(process))
         .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
             ends.asked().await;
@@ -115,36 +126,80 @@ pub async fn run(
         () = async { asked.asked().await; tokio::time::sleep(DRAIN_MAX).await } => Ok(()),
     };
     leading.abort();
+    let _ = leading.await;
+    resign(&reports).await;
     if let Err(error) = registration.close(REVOKE_MAX).await {
         tracing::warn!(%error, "the lease was not given back; it runs out by itself");
     }
     served.map_err(|source| ManagerError::Serve { addr: advertised, source })
 }
 
-/// Campaigns, leads, and campaigns again.
-async fn lead_for_ever(
-    coord: CoordClient,
+/// What leading tells the operator's door.
+#[derive(Clone, Default)]
+struct Reports {
+    waiting: Arc<watch::Sender<Vec<String>>>,
+    findings: Arc<watch::Sender<Findings>>,
+    leads: Arc<watch::Sender<Option<Arc<Leadership>>>>,
+}
+
+/// The leadership goes at once to whoever waits for it.
+async fn resign(reports: &Reports) {
+    let held = reports.leads.send_replace(None);
+    // A call that still uses it keeps it until its lease runs out.
+    if let Some(Ok(leadership)) = held.map(Arc::try_unwrap)
+        && let Err(error) = leadership.resign(REVOKE_MAX).await
+    {
+        tracing::warn!(%error, "the leadership was not given back; it runs out by itself");
+    }
+}
+
+/// Everything that leading needs, whenever it comes.
+struct Office {
     info: LeaderInfo,
     options: ManagerOptions,
     door: Door,
-    waiting: watch::Sender<Vec<String>>,
-    leads: watch::Sender<bool>,
-) {
-    loop {
-        let leadership = campaign(&coord, &info, options.process.ttl).await;
-        tracing::info!(term = %leadership.term(), "this manager leads");
-        leads.send_replace(true);
-        let leader = Leader {
-            coord: coord.clone(),
+    roster: Roster,
+    reports: Reports,
+    counters: Counters,
+}
+
+impl Office {
+    /// Campaigns, leads, and campaigns again.
+    async fn lead_for_ever(self) {
+        let coord = &self.door.coord;
+        loop {
+            let leadership = Arc::new(campaign(coord, &self.info, self.options.process.ttl).await);
+            tracing::info!(term = %leadership.term(), "this manager leads");
+            self.reports.leads.send_replace(Some(leadership.clone()));
+            let end = self.leader(coord, &leadership).lead(&self.door).await;
+            self.reports.leads.send_replace(None);
+            self.reports.findings.send_replace(Findings::default());
+            tracing::warn!(%end, "this manager leads no more");
+        }
+    }
+
+    fn leader<'a>(&'a self, coord: &'a CoordClient, leadership: &'a Leadership) -> Leader<'a> {
+        let options = &self.options;
+        let bench = Bench {
+            coord,
             leadership,
+            feed: &self.door.feed,
+            roster: &self.roster,
+            findings: &self.reports.findings,
+            counters: &self.counters,
+            by: format!("{}@{}", self.info.name, self.info.incarnation),
+            silent_after: options.silent_after,
+        };
+        Leader {
+            coord,
+            leadership,
+            bench,
+            spaces: &options.spaces,
             cells_awaited: options.cells_awaited,
             bases_awaited: options.bases_awaited,
             wait_max: options.wait_max,
             step: options.process.step,
-            waiting: waiting.clone(),
-        };
-        let end = leader.lead(&door).await;
-        leads.send_replace(false);
-        tracing::warn!(%end, "this manager leads no more");
+            waiting: &self.reports.waiting,
+        }
     }
 }

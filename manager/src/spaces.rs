@@ -1,13 +1,15 @@
-//! The spaces that are wanted: those of the world, and what the operator added or took away.
+//! The spaces that are wanted: those of the world, and what an operator added or took away. They
+//! are in the store, so they outlive every manager.
 
 use marchland_common::order::SpaceId;
 use marchland_common::world::{Pos, Rect};
 use marchland_manager_core::SpaceSpec;
 use marchland_proto::operator::{CreateSpaceRequest, SpaceReply};
+use marchland_runtime::coord::{
+    CoordClient, Guard, Key, LeaderError, Leadership, Txn, WantedValue,
+};
 use marchland_runtime::process::Seen;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use tokio::sync::watch;
 use tonic::Status;
 
 /// The largest absolute coordinate of a space, in millimetres: 1,000 km.
@@ -15,64 +17,62 @@ const COORDINATE_MAX: i32 = 1_000_000_000;
 /// Most cells of one space.
 const CELLS_MAX: u32 = 256;
 
-/// Shared by the operator's door, which changes it, and the planner, which reads it.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted(Arc<watch::Sender<BTreeMap<SpaceId, SpaceSpec>>>);
+/// The wanted spaces as a planner sees them.
+pub(crate) fn wanted(seen: &Seen) -> BTreeMap<SpaceId, SpaceSpec> {
+    let spec = |(id, value): (&SpaceId, &WantedValue)| {
+        (*id, SpaceSpec { id: *id, bounds: value.bounds, cells: value.cells })
+    };
+    seen.wanted.iter().map(spec).collect()
+}
 
-impl Wanted {
-    pub(crate) fn new(specs: Vec<SpaceSpec>) -> Self {
-        let specs = specs.into_iter().map(|s| (s.id, s)).collect();
-        Self(Arc::new(watch::Sender::new(specs)))
-    }
+/// The value of a wanted space's key.
+pub(crate) fn value_of(spec: &SpaceSpec) -> Vec<u8> {
+    let value = WantedValue { bounds: spec.bounds, cells: spec.cells };
+    serde_json::to_vec(&value).expect("numbers always encode")
+}
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<BTreeMap<SpaceId, SpaceSpec>> {
-        self.0.subscribe()
+/// Writes down that a space is wanted. It is laid out by the next plan.
+pub(crate) async fn create(
+    coord: &CoordClient,
+    leadership: &Leadership,
+    request: &CreateSpaceRequest,
+    seen: &Seen,
+) -> Result<SpaceReply, Status> {
+    let spec = spec_of(request)?;
+    let keys = coord.keys();
+    let (wanted, laid_out) = (keys.key(Key::Wanted(spec.id)), keys.key(Key::Space(spec.id)));
+    let txn = Txn::new()
+        .when(Guard::Absent(wanted.clone()))
+        .when(Guard::Absent(laid_out))
+        .put(wanted, value_of(&spec));
+    let outcome = leadership.guarded_txn(txn).await.map_err(|e| not_written(&e))?;
+    if outcome.succeeded {
+        return Ok(SpaceReply { done: true, reason: String::new(), version: 1 });
     }
+    let version = seen.spaces.get(&spec.id).map_or(0, |value| value.layout.version);
+    Ok(SpaceReply { done: false, reason: "it exists".to_owned(), version })
+}
 
-    /// Takes over what the store holds and was not asked for here: an earlier leader's spaces.
-    pub(crate) fn adopt(&self, seen: &Seen) {
-        self.0.send_if_modified(|specs| {
-            let mut changed = false;
-            for (id, value) in &seen.spaces {
-                specs.entry(*id).or_insert_with(|| {
-                    changed = true;
-                    SpaceSpec { id: *id, bounds: value.layout.bounds, cells: value.cells }
-                });
-            }
-            changed
-        });
+/// Takes a space out of the world, at once.
+pub(crate) async fn remove(
+    coord: &CoordClient,
+    leadership: &Leadership,
+    id: SpaceId,
+    seen: &Seen,
+) -> Result<SpaceReply, Status> {
+    let known = seen.spaces.get(&id);
+    if known.is_none() && !seen.wanted.contains_key(&id) {
+        return Err(Status::not_found(format!("there is no space {id}")));
     }
+    let keys = coord.keys();
+    let txn = Txn::new().delete(keys.key(Key::Wanted(id))).delete(keys.key(Key::Space(id)));
+    leadership.guarded_txn(txn).await.map_err(|e| not_written(&e))?;
+    let version = known.map_or(0, |v| v.layout.version);
+    Ok(SpaceReply { done: true, reason: String::new(), version })
+}
 
-    pub(crate) fn create(
-        &self,
-        request: &CreateSpaceRequest,
-        seen: &Seen,
-    ) -> Result<SpaceReply, Status> {
-        let spec = spec_of(request)?;
-        if let Some(value) = seen.spaces.get(&spec.id) {
-            let reason = "it exists".to_owned();
-            let (done, version) = (false, value.layout.version);
-            return Ok(SpaceReply { done, reason, version });
-        }
-        self.0.send_modify(|specs| {
-            specs.insert(spec.id, spec);
-        });
-        Ok(SpaceReply { done: true, reason: String::new(), version: 1 })
-    }
-
-    pub(crate) fn remove(&self, id: u32, seen: &Seen) -> Result<SpaceReply, Status> {
-        let id = SpaceId(id);
-        let known = seen.spaces.get(&id);
-        let wanted = self.0.borrow().contains_key(&id);
-        if known.is_none() && !wanted {
-            return Err(Status::not_found(format!("there is no space {id}")));
-        }
-        self.0.send_modify(|specs| {
-            specs.remove(&id);
-        });
-        let version = known.map_or(0, |v| v.layout.version);
-        Ok(SpaceReply { done: true, reason: String::new(), version })
-    }
+fn not_written(error: &LeaderError) -> Status {
+    Status::unavailable(format!("{error}; nothing may have changed: look, and try again"))
 }
 
 fn spec_of(request: &CreateSpaceRequest) -> Result<SpaceSpec, Status> {
@@ -80,7 +80,8 @@ fn spec_of(request: &CreateSpaceRequest) -> Result<SpaceSpec, Status> {
     let [min_x, min_y, max_x, max_y] = request.bounds[..] else {
         return Err(bad("bounds are four numbers: min x, min y, max x, max y in millimetres"));
     };
-    let inside = request.bounds.iter().all(|c| c.abs() <= COORDINATE_MAX);
+    // Not by the absolute value: the smallest number has none.
+    let inside = request.bounds.iter().all(|c| (-COORDINATE_MAX..=COORDINATE_MAX).contains(c));
     if !inside || min_x >= max_x || min_y >= max_y {
         return Err(bad("a space has an inside and lies within 1,000 km of the origin"));
     }

@@ -2,23 +2,29 @@
 
 use crate::fan_out::health;
 use crate::operator::Door;
-use marchland_common::order::NodeKind;
 use marchland_proto::operator::{CellStatus, HealthReply, MemberStatus, SpaceStatus, StatusReply};
 use marchland_runtime::coord::{Member, MemberState, SpaceValue};
 use marchland_runtime::process::Seen;
 
-/// Asks everybody and puts it together.
+/// Asks everybody and puts it together, as the manager that leads.
 pub(crate) async fn status(door: &Door) -> StatusReply {
+    let mut reasons = door.waiting.borrow().clone();
+    reasons.extend(door.findings.borrow().reasons());
+    read(door, reasons).await
+}
+
+/// The same where the leader could not be asked.
+pub(crate) async fn without_leader(door: &Door, why: &str) -> StatusReply {
+    read(door, vec![why.to_owned()]).await
+}
+
+async fn read(door: &Door, mut reasons: Vec<String>) -> StatusReply {
     let seen = door.feed.seen();
     let health = health(&door.book, &seen).await;
     let mut members: Vec<MemberStatus> =
         seen.members.iter().map(|m| member_status(m, health.get(&m.node()))).collect();
     members.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     let spaces: Vec<SpaceStatus> = seen.spaces.values().map(space_status).collect();
-    let mut reasons = door.waiting.borrow().clone();
-    if !door.leads.borrow().to_owned() {
-        reasons.push("no manager leads here".to_owned());
-    }
     reasons.extend(missing(&seen));
     for member in &members {
         reasons.extend(member.reasons.iter().map(|r| format!("{}: {r}", member.name)));
@@ -49,9 +55,8 @@ fn missing(seen: &Seen) -> Vec<String> {
 
 fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus {
     let name = member.info.name;
-    let manager = name.kind == NodeKind::Manager;
     let state = match (member.info.state, health) {
-        (_, None) if !manager => "unreachable",
+        (_, None) => "unreachable",
         (MemberState::Draining | MemberState::Leaving, _) => "draining",
         _ => "serving",
     };
@@ -74,8 +79,7 @@ fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus 
             status.reasons.clone_from(&h.reasons);
             status.counters.clone_from(&h.counters);
         }
-        None if !manager => status.reasons.push("it does not answer".to_owned()),
-        None => {}
+        None => status.reasons.push("it does not answer".to_owned()),
     }
     status
 }

@@ -53,7 +53,7 @@ pub(crate) enum Verb {
 /// How a verb finds its cluster and how it answers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Ask {
-    /// The manager's address, or the folder of a demo.
+    /// Addresses of managers with commas between them, or the folder of a demo.
     #[arg(long, env = "MARCH_CLUSTER", default_value = "http://127.0.0.1:7600")]
     pub(crate) cluster: String,
     #[command(flatten)]
@@ -106,6 +106,9 @@ pub(crate) struct DemoArgs {
     /// The length of a tick.
     #[arg(long, default_value = "50ms", value_parser = parse_step)]
     pub(crate) tick: Duration,
+    /// How long registrations outlive their processes.
+    #[arg(long, default_value = "5s", value_parser = parse)]
+    pub(crate) ttl: Duration,
     /// What decides everything random.
     #[arg(long, default_value_t = 7)]
     pub(crate) seed: u64,
@@ -349,6 +352,9 @@ pub(crate) struct ManagerArgs {
     /// For how long they are awaited.
     #[arg(long, env = "MARCH_AWAIT", default_value = "30s", value_parser = parse)]
     pub(crate) wait: Duration,
+    /// For how long nobody must have heard of a process before it is given up.
+    #[arg(long, env = "MARCH_SILENT_AFTER", default_value = "1s", value_parser = parse)]
+    pub(crate) silent_after: Duration,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
 }

@@ -116,6 +116,7 @@ pub(crate) async fn cellapp(args: CellArgs) -> Result<u8, Failure> {
     match ended.await {
         Ok(()) => Ok(0),
         Err(CellError::Start(error)) => Err(start_failure(&error)),
+        Err(error @ CellError::Replaced(_)) => Err(Failure::new(REFUSED, error.to_string())),
         Err(error) => Err(Failure::new(INTERNAL, error.to_string())),
     }
 }
@@ -152,7 +153,9 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
     match ended.await {
         Ok(()) => Ok(0),
         Err(BaseError::Start(error)) => Err(start_failure(&error)),
-        Err(error @ BaseError::Log(_)) => Err(Failure::new(REFUSED, error.to_string())),
+        Err(error @ (BaseError::Log(_) | BaseError::Over(_))) => {
+            Err(Failure::new(REFUSED, error.to_string()))
+        }
         Err(error) => Err(Failure::new(INTERNAL, error.to_string())),
     }
 }
@@ -171,6 +174,7 @@ pub(crate) async fn manager(args: ManagerArgs) -> Result<u8, Failure> {
         cells_awaited: args.cells,
         bases_awaited: args.bases,
         wait_max: args.wait,
+        silent_after: args.silent_after,
     };
     let ready = args.process.ready_file.clone();
     let ended = marchland_manager::run(options, watch, |link| {

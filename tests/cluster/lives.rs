@@ -75,3 +75,23 @@ fn a_killed_cellapp_comes_back_at_its_address_as_another_life_and_is_handed_enti
     cluster.end();
     cluster.must_not_fail_the_audit();
 }
+
+#[test]
+fn who_hung_while_another_process_took_its_name_ends_with_code_4_and_says_who_holds_it() {
+    let mut cluster = Processes::new();
+    cluster.manager(2, 1);
+    cluster.server("base-1", &["--wolves", "20", "--ttl", "2s"]);
+    cluster.server("cell-1", &["--ttl", "2s"]);
+    cluster.server("cell-2", &[]);
+    cluster.until_ready();
+    cluster.until_populated(20);
+    for name in ["cell-1", "base-1"] {
+        cluster.signal(name, Signal::SIGSTOP);
+        cluster.successor_elsewhere(name);
+        cluster.signal(name, Signal::SIGCONT);
+        assert_eq!(cluster.ended(name).code(), Some(4), "{}", cluster.log_of(name));
+        let said = cluster.log_of(name);
+        let why = ["name is now held by", "name is held by", "given up as Replaced by"];
+        assert!(why.iter().any(|text| said.contains(text)), "{said}");
+    }
+}

@@ -5,6 +5,7 @@
 mod bad_input;
 mod client;
 mod demo;
+mod failover;
 mod gateways;
 mod hostile;
 mod links;

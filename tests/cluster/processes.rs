@@ -98,6 +98,16 @@ impl Processes {
         self.start(name, &args);
     }
 
+    /// Starts another process of a name that one has already, with a folder of its own, and waits
+    /// until it holds the name.
+    pub fn successor_elsewhere(&mut self, name: &str) {
+        let dir = self.run_dir().join(format!("elsewhere-{name}")).display().to_string();
+        let kind = name.split('-').next().unwrap();
+        let (verb, etcd) = (format!("{kind}app"), self.etcd.clone());
+        let args = [verb.as_str(), "--name", name, "--etcd", &etcd, "--dir", &dir];
+        self.start(&format!("{name}-elsewhere"), &args);
+    }
+
     /// Starts a process that its peers reach through a proxy.
     pub fn server_behind(&mut self, name: &str, listen: &str, proxy: &str) {
         self.server(name, &["--listen", listen, "--advertise", proxy]);

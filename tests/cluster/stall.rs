@@ -105,6 +105,8 @@ fn manager(process: ProcessOptions) -> ManagerOptions {
         cells_awaited: 2,
         bases_awaited: 1,
         wait_max: Duration::from_secs(60),
+        // A peer is to stand still for longer than that would be, and nobody is to be given up.
+        silent_after: Duration::from_secs(60),
     }
 }
 

@@ -153,6 +153,10 @@ impl Etcd {
         });
         etcd
     }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for Etcd {

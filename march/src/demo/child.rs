@@ -40,11 +40,29 @@ struct Running {
     child: Child,
 }
 
+impl Start {
+    /// The same at the addresses of an earlier life: whoever knew them finds it again.
+    fn at(mut self, ready: &ReadyFile) -> Self {
+        for (flag, addr) in [("--listen", &ready.link), ("--gateway", &ready.gateway)] {
+            if addr.is_empty() {
+                continue;
+            }
+            match self.args.iter().position(|arg| arg == flag) {
+                Some(at) => self.args[at + 1].clone_from(addr),
+                None => self.args.extend([flag.to_owned(), addr.clone()]),
+            }
+        }
+        self
+    }
+}
+
 pub(super) struct Children {
     program: PathBuf,
     logs: PathBuf,
     restart: bool,
     running: Vec<Running>,
+    /// What each said when it was ready, by name.
+    ready: BTreeMap<String, ReadyFile>,
     /// Lives that ended unasked.
     lost: Vec<String>,
 }
@@ -62,7 +80,8 @@ impl Children {
             })?;
         }
         let logs = dir.join("logs");
-        Ok(Self { program, logs, restart, running: Vec::new(), lost: Vec::new() })
+        let (running, ready, lost) = (Vec::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { program, logs, restart, running, ready, lost })
     }
 
     pub(super) fn log_of(&self, name: &str) -> PathBuf {
@@ -99,8 +118,10 @@ impl Children {
         let deadline = Instant::now() + READY_MAX;
         loop {
             if let Some(text) = until_file(&path, Duration::from_millis(200)).await {
-                return serde_json::from_slice(&text)
-                    .map_err(|e| Failure::internal(format!("{name} said nonsense: {e}")));
+                let said: ReadyFile = serde_json::from_slice(&text)
+                    .map_err(|e| Failure::internal(format!("{name} said nonsense: {e}")))?;
+                self.ready.insert(name, said.clone());
+                return Ok(said);
             }
             let log = self.log_of(&name);
             if let Some(dead) = self.first_dead() {
@@ -132,8 +153,8 @@ impl Children {
         self.running.iter_mut().find_map(|r| dead(r).then(|| r.start.name.clone()))
     }
 
-    /// Starts children again that ended unasked.
-    pub(super) async fn look_after(&mut self) {
+    /// Starts children again that ended unasked, where they were. True if there were any.
+    pub(super) async fn look_after(&mut self) -> bool {
         let mut dead = Vec::new();
         for (i, running) in self.running.iter_mut().enumerate() {
             if let Ok(Some(status)) = running.child.try_wait() {
@@ -141,16 +162,22 @@ impl Children {
                 dead.push(i);
             }
         }
+        let any = !dead.is_empty();
         for i in dead.into_iter().rev() {
             let start = self.running.remove(i).start;
             self.lost.push(start.name.clone());
             if self.restart && start.role != Role::Bots {
                 eprintln!("  {} is started again", start.name);
+                let start = match self.ready.get(&start.name) {
+                    Some(ready) => start.at(ready),
+                    None => start,
+                };
                 if let Err(failure) = self.start(start).await {
                     eprintln!("  {failure}");
                 }
             }
         }
+        any
     }
 
     /// Names of children that ended unasked, once for each life.

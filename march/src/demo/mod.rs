@@ -80,9 +80,10 @@ async fn play(
         Some(etcd) => etcd.clone(),
         None => format!("http://{}", children.start(plan.etcd_standin()).await?.link),
     };
-    let manager = children.start(plan.manager(1, &etcd)).await?;
-    for number in 2..=args.managers {
-        children.start(plan.manager(number, &etcd)).await?;
+    let mut managers = Vec::new();
+    for number in 1..=args.managers {
+        let ready = children.start(plan.manager(number, &etcd)).await?;
+        managers.push(format!("http://{}", ready.link));
     }
     let mut gateways = Vec::new();
     for number in 1..=args.bases {
@@ -92,10 +93,11 @@ async fn play(
     for number in 1..=args.cells {
         children.start(plan.cell(number, &etcd)).await?;
     }
-    let address = format!("http://{}", manager.link);
+    let address = managers.join(",");
     until_ready(&address, children, args).await?;
-    let file = ClusterFile {
-        manager: address.clone(),
+    let mut file = ClusterFile {
+        manager: managers[0].clone(),
+        managers,
         gateways: gateways.clone(),
         etcd,
         pids: children.pids(),
@@ -107,7 +109,8 @@ async fn play(
         children.start_unready(plan.bots(&gateways))?;
     }
     let until = args.run_for.map(|d| Instant::now() + d);
-    watch(&address, children, until, &mut shutdown, args.json).await;
+    let cluster = Watched { address: &address, file: &mut file, dir, quiet: args.json };
+    cluster.watch(children, until, &mut shutdown).await?;
     let bots = end_bots(args, children, &plan).await?;
     let census_at = status::ask(&address).await.ok().map(|s| s.tick);
     // The census is of a tick that every process has behind it.
@@ -142,7 +145,7 @@ async fn until_ready(
 
 fn announce(file: &ClusterFile, dir: &Path, args: &DemoArgs) {
     eprintln!("Marchland is up: {} cellapps, {} baseapps", args.cells, args.bases);
-    eprintln!("  manager   {}", file.manager);
+    eprintln!("  managers  {}", file.managers.join(" "));
     eprintln!("  gateways  {}", file.gateways.join(" "));
     eprintln!("  etcd      {}", file.etcd);
     eprintln!("  journals  {}", file.journals.display());
@@ -155,29 +158,42 @@ fn announce(file: &ClusterFile, dir: &Path, args: &DemoArgs) {
     }
 }
 
-/// Shows progress until it is time or somebody asks to end; starts lost children again.
-async fn watch(
-    address: &str,
-    children: &mut Children,
-    until: Option<Instant>,
-    shutdown: &mut ShutdownWatch,
+/// A cluster that is up.
+struct Watched<'a> {
+    address: &'a str,
+    file: &'a mut ClusterFile,
+    dir: &'a Path,
     quiet: bool,
-) {
-    let mut shown = Instant::now();
-    loop {
-        let left = until.map_or(PROGRESS_EVERY, |u| u.saturating_duration_since(Instant::now()));
-        if left.is_zero() || shutdown.is_asked() {
-            return;
-        }
-        tokio::select! {
-            () = shutdown.asked() => return,
-            () = sleep(left.min(Duration::from_millis(250))) => {}
-        }
-        children.look_after().await;
-        if shown.elapsed() >= PROGRESS_EVERY {
-            shown = Instant::now();
-            if let (false, Ok(status)) = (quiet, status::ask(address).await) {
-                progress(&status);
+}
+
+impl Watched<'_> {
+    /// Shows progress until it is time or somebody asks to end; starts lost children again.
+    async fn watch(
+        self,
+        children: &mut Children,
+        until: Option<Instant>,
+        shutdown: &mut ShutdownWatch,
+    ) -> Result<(), Failure> {
+        let mut shown = Instant::now();
+        loop {
+            let left =
+                until.map_or(PROGRESS_EVERY, |u| u.saturating_duration_since(Instant::now()));
+            if left.is_zero() || shutdown.is_asked() {
+                return Ok(());
+            }
+            tokio::select! {
+                () = shutdown.asked() => return Ok(()),
+                () = sleep(left.min(Duration::from_millis(250))) => {}
+            }
+            if children.look_after().await {
+                self.file.pids = children.pids();
+                write_json(&self.dir.join(CLUSTER_FILE), &self.file)?;
+            }
+            if shown.elapsed() >= PROGRESS_EVERY {
+                shown = Instant::now();
+                if let (false, Ok(status)) = (self.quiet, status::ask(self.address).await) {
+                    progress(&status);
+                }
             }
         }
     }

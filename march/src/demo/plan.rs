@@ -39,6 +39,8 @@ impl<'a> Plan<'a> {
             self.args.seed.to_string(),
             text("--tick"),
             format!("{}us", self.args.tick.as_micros()),
+            text("--ttl"),
+            format!("{}ms", self.args.ttl.as_millis()),
             text("--ready-file"),
             ready.display().to_string(),
             text("--until-stdin-ends"),

@@ -1,7 +1,7 @@
 //! The names of all keys of one cluster, built and taken apart in one place.
 //!
 //! Under `/marchland/<cluster>/`: `meta`, `leader`, `clock`, `member/<kind>/<name>`,
-//! `dead/<incarnation>`, `slot/<k>`, `space/<id>`.
+//! `dead/<incarnation>`, `slot/<k>`, `space/<id>`, `wanted/<id>`.
 //!
 //! Invariant: `parse` accepts exactly what the builders make; `slot/007` is nobody's key.
 
@@ -29,6 +29,8 @@ pub enum Key {
     Slot(SlotId),
     /// A space with its layout.
     Space(SpaceId),
+    /// A space that is wanted, laid out or not yet.
+    Wanted(SpaceId),
 }
 
 /// The keys of one cluster.
@@ -65,6 +67,7 @@ impl Keys {
             Key::Dead(incarnation) => format!("{}{incarnation}", self.dead()),
             Key::Slot(slot) => format!("{}{slot}", self.slots()),
             Key::Space(space) => format!("{}{space}", self.spaces()),
+            Key::Wanted(space) => format!("{root}wanted/{space}"),
         }
     }
 
@@ -131,6 +134,7 @@ impl Keys {
             Some(("dead", rest)) => Key::Dead(rest.parse().ok()?),
             Some(("slot", rest)) => Key::Slot(rest.parse().ok()?),
             Some(("space", rest)) => Key::Space(rest.parse().ok()?),
+            Some(("wanted", rest)) => Key::Wanted(rest.parse().ok()?),
             Some(_) => return None,
         };
         (self.key(parsed) == key).then_some(parsed)
@@ -154,6 +158,7 @@ mod tests {
             Key::Dead(Incarnation(u64::MAX)),
             Key::Slot(SlotId(255)),
             Key::Space(SpaceId(0)),
+            Key::Wanted(SpaceId(7)),
         ];
         for key in all {
             assert_eq!(keys.parse(&keys.key(key)), Some(key));

@@ -102,6 +102,12 @@ impl Leadership {
         self.proof.borrow().holds(Instant::now())
     }
 
+    /// What is known about the lease of the leader key.
+    #[must_use]
+    pub fn proof(&self) -> LeaseProof {
+        *self.proof.borrow()
+    }
+
     /// Resolves when the leadership is certainly over: its lease is gone, or it was seen deposed.
     pub async fn lost(&self) {
         let mut proof = self.proof.subscribe();

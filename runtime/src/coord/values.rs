@@ -3,7 +3,7 @@
 
 use super::member::as_text;
 use marchland_common::order::NodeName;
-use marchland_common::world::Layout;
+use marchland_common::world::{Layout, Rect};
 use serde::{Deserialize, Serialize};
 
 /// The value of `slot/<k>`. The slot's term is the revision of its last change.
@@ -21,6 +21,16 @@ pub struct SpaceValue {
     pub cells: u32,
     /// The layout; a larger version replaces a smaller one.
     pub layout: Layout,
+}
+
+/// The value of `wanted/<id>`: a space that is to be there. Written with the cluster's clock for the
+/// spaces of the world, later by whoever leads for an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedValue {
+    /// Its extent.
+    pub bounds: Rect,
+    /// Over how many cellapps it is split; 0 is all that are there when it is laid out.
+    pub cells: u32,
 }
 
 /// The value of `clock`: where the cluster's ticks begin. Written once.

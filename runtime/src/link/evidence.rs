@@ -118,18 +118,19 @@ impl PeerEvidence {
             self.absent = 0;
             self.failure = None;
         }
-        self.note_end(now_ns);
+        self.note(stands, now_ns);
     }
 
     pub(super) fn set_receiving(&mut self, stands: bool, now_ns: u64) {
         self.receiving = stands;
-        self.note_end(now_ns);
+        self.note(stands, now_ns);
     }
 
-    fn note_end(&mut self, now_ns: u64) {
+    /// A stream begins with an answer. Its end is no word of the peer, also while another stands.
+    fn note(&mut self, begins: bool, now_ns: u64) {
         let stands = self.sending || self.receiving;
         self.ended_ns = if stands { None } else { self.ended_ns.or(Some(now_ns)) };
-        if stands {
+        if begins {
             self.heard(now_ns);
         }
     }
@@ -168,5 +169,16 @@ mod tests {
         peer.set_sending(true, 30);
         assert!(!peer.is_absent());
         assert_eq!((peer.ended_ns, peer.failure.clone(), peer.heard_ns), (None, None, 30));
+    }
+
+    #[test]
+    fn the_end_of_a_stream_is_no_word_of_the_peer_also_while_the_other_one_stands() {
+        let mut peer = PeerEvidence::new(Node::new(NodeKind::Cell, 1, 9), 5);
+        peer.set_sending(true, 10);
+        peer.set_receiving(true, 20);
+        peer.set_sending(false, 700);
+        assert_eq!((peer.heard_ns, peer.ended_ns), (20, None));
+        peer.set_receiving(false, 710);
+        assert_eq!((peer.heard_ns, peer.ended_ns), (20, Some(710)));
     }
 }

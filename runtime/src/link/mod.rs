@@ -35,6 +35,7 @@ mod queue;
 mod socket;
 mod tick_side;
 mod wire;
+mod witness;
 
 pub use accept::LinkService;
 pub use config::{
@@ -49,3 +50,4 @@ pub use queue::Observation;
 pub(crate) use socket::{Resolver, channel_over, dial};
 pub use socket::{incoming, server};
 pub use tick_side::{Drained, LinkTick, SendFull};
+pub use witness::{PlaneWitness, WitnessAsker};

@@ -5,8 +5,8 @@
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
 use crate::coord::{
-    ClockValue, Entries, Key, KeyValue, Keys, Member, MemberState, MetaValue, Revision, SlotValue,
-    SpaceValue, Watcher, WatcherGone,
+    ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, Member, MemberState, MetaValue, Revision,
+    SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
@@ -34,6 +34,10 @@ pub struct Seen {
     pub clock: Option<ClockValue>,
     /// The cluster's identity, once a manager wrote it.
     pub meta: Option<MetaValue>,
+    /// The spaces that are to be there.
+    pub wanted: BTreeMap<SpaceId, WantedValue>,
+    /// The manager that leads.
+    pub leader: Option<LeaderInfo>,
 }
 
 impl Seen {
@@ -69,7 +73,10 @@ impl Seen {
             }
             Key::Clock => self.clock = Some(kv.json(key).ok()?),
             Key::Meta => self.meta = Some(kv.json(key).ok()?),
-            Key::Leader => {}
+            Key::Wanted(id) => {
+                self.wanted.insert(id, kv.json(key).ok()?);
+            }
+            Key::Leader => self.leader = Some(kv.json(key).ok()?),
         }
         Some(())
     }
@@ -153,7 +160,8 @@ impl MapFeed {
     /// Follows `watcher`, which watches all keys of the cluster. `peers` is told the addresses
     /// whenever they change; it must not block.
     ///
-    /// Must be called inside a tokio runtime; ends with the watcher.
+    /// Must be called inside a tokio runtime; ends with the watcher, or when nobody holds the feed
+    /// any more.
     pub fn spawn(
         keys: Keys,
         mut watcher: Watcher,
@@ -164,7 +172,12 @@ impl MapFeed {
         let (publish, seen) = watch::channel(Arc::new(Seen::default()));
         let feed = Self { news: news.clone(), seen };
         tokio::spawn(async move {
-            while let Ok(change) = watcher.changed().await {
+            loop {
+                let change = tokio::select! {
+                    change = watcher.changed() => change,
+                    () = publish.closed() => return,
+                };
+                let Ok(change) = change else { return };
                 let old = publish.borrow().clone();
                 let new = Arc::new(Seen::parse(&keys, &change.snapshot, &counters));
                 news.lock().unwrap_or_else(PoisonError::into_inner).differ(&old, &new);

@@ -48,6 +48,12 @@ impl ProcessOptions {
             _ => self.advertised(bound),
         }
     }
+
+    /// Whether peers are told the port on which this process listens, and not another's.
+    #[must_use]
+    pub fn listens_where_it_says(&self) -> bool {
+        !self.advertise.as_deref().is_some_and(|whole| split_port(whole).1)
+    }
 }
 
 /// The host of an address, and whether a port follows it. An IPv6 address without brackets is a

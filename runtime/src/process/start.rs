@@ -3,8 +3,8 @@
 use super::options::ProcessOptions;
 use super::probe::probe;
 use crate::coord::{
-    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, RegisterOptions,
-    Registration, claim_name,
+    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
+    RegisterOptions, Registration, claim_name,
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
 use crate::telemetry::Counters;
@@ -137,7 +137,14 @@ pub async fn start(
         self_check: options.ttl / 4,
         ..RegisterOptions::default()
     };
-    let registration = claim_name(&coord, info, register, probe)
+    // Where this very process listens by now, on this very host, nobody else does.
+    let here = options.listens_where_it_says().then(|| (info.link_addr.clone(), info.host.clone()));
+    let ask = |holder: MemberInfo| {
+        let is_ours =
+            here.as_ref().is_some_and(|h| *h == (holder.link_addr.clone(), holder.host.clone()));
+        async move { if is_ours { Probe::Refused } else { probe(holder).await } }
+    };
+    let registration = claim_name(&coord, info, register, ask)
         .await
         .map_err(|source| StartError::Name { name: options.name.to_string(), source })?;
     Ok(Started { coord, registration })

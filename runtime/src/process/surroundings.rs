@@ -131,12 +131,12 @@ impl Surroundings {
         self.counters.counter("clock_decisions").add(1);
     }
 
-    /// No tick follows: the journal gets its end mark.
-    pub fn close(&mut self, dropped: Option<Dropped>) {
+    /// No tick follows: the journal gets its end mark, which says why.
+    pub fn close(&mut self, dropped: Option<Dropped>, why: &str) {
         if let Some(dropped) = dropped {
             tracing::info!(%dropped, "the last ticks were left out");
         }
-        let marked = self.journal.take().map(|j| j.close("asked to end", CLOSE_MAX));
+        let marked = self.journal.take().map(|j| j.close(why, CLOSE_MAX));
         tracing::info!(?marked, "the journal is closed");
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::AuditArgs;
 use crate::exit::{CHECK_FAILED, Failure, NOT_FOUND};
 use marchland_common::order::{Node, Tick};
 use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, columns, judge, load};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// What the demo noted beside its journals, for whoever audits them later.
@@ -15,8 +15,7 @@ use std::path::Path;
 pub(crate) struct AuditNotes {
     /// The tick at whose end the census is taken.
     pub(crate) census_at: Option<u64>,
-    /// Processes that ended unasked, by name, once for each life: all their lives but the last
-    /// were lost.
+    /// Processes that ended unasked, by name, once for each time.
     #[serde(default)]
     pub(crate) killed: Vec<String>,
 }
@@ -39,14 +38,22 @@ impl AuditNotes {
     }
 }
 
-/// All lives but the last of the processes that were lost.
+/// The lives that were lost: of each process as many as it was lost times, of those whose journals
+/// have no end mark the first. A life that was given up and left has one.
 fn lost_lives(journals: &Journals, names: &[String]) -> BTreeSet<Node> {
-    let lives = journals.processes().iter().map(|p| p.node());
-    let lost = lives.filter(|n| names.contains(&n.name.to_string()));
-    let is_last = |node: Node| {
-        journals.processes().iter().all(|p| p.node().name != node.name || p.node() <= node)
-    };
-    lost.filter(|node| !is_last(*node)).collect()
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    names.iter().for_each(|name| *times.entry(name).or_default() += 1);
+    let broken_off = journals.processes().iter().filter(|p| p.end().is_none()).map(|p| p.node());
+    let mut lives: Vec<Node> = broken_off.collect();
+    lives.sort_unstable();
+    lives.retain(|node| {
+        times.get_mut(node.name.to_string().as_str()).is_some_and(|left| {
+            let lost = *left > 0;
+            *left = left.saturating_sub(1);
+            lost
+        })
+    });
+    lives.into_iter().collect()
 }
 
 /// Audits a folder: its journals, the logs beside them, and what is noted there.

@@ -1,0 +1,213 @@
+//! One life: what it is made of, how it is served, and how it ends.
+
+use crate::load::DeclaredLoad;
+use crate::process::CellTick;
+use crate::run::{CellError, CellOptions};
+use crate::work::Workshop;
+use marchland_cellapp_core::CellCore;
+use marchland_cellapp_core::io::CellConfig;
+use marchland_common::cluster;
+use marchland_common::order::Node;
+use marchland_proto::operator::process_server::ProcessServer;
+use marchland_runtime::coord::{
+    ClockValue, CoordClient, MemberState, MetaValue, Registration, Watcher, WatcherOptions,
+};
+use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
+use marchland_runtime::process::{
+    HealthBoard, Introduction, LifeOver, MapFeed, NoRecordsDoor, PauseWatch, PeerAddresses,
+    PeerBook, ShutdownWatch, Surroundings, life_over, open_journal,
+};
+use marchland_runtime::telemetry::Counters;
+use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+/// How long the parts may take to end.
+const END_MAX: Duration = Duration::from_secs(1);
+/// How long entities are handed over before the process ends.
+const DRAIN_MAX: Duration = Duration::from_secs(3);
+/// Between two looks at a flag that the tick thread sets.
+const FLAG_EVERY: Duration = Duration::from_millis(20);
+
+/// How a life ended.
+pub(crate) enum Ended {
+    /// The process was asked to end.
+    Asked,
+    /// The life was given up.
+    Over(LifeOver),
+}
+
+/// A registered life.
+pub(crate) struct Life<'a> {
+    pub(crate) options: &'a CellOptions,
+    pub(crate) registration: &'a Registration,
+    pub(crate) shutdown: ShutdownWatch,
+}
+
+impl Life<'_> {
+    /// Lives until asked to end or given up.
+    pub(crate) async fn live(
+        self,
+        coord: CoordClient,
+        door: TcpListener,
+    ) -> Result<Ended, CellError> {
+        let counters = coord.counters().clone();
+        let root = coord.keys().root().to_owned();
+        let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
+        let (peers, addresses) = PeerBook::new();
+        let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
+            peers.tell(seen);
+        });
+        tracing::info!("waiting for a manager to found the cluster");
+        let mut asked = self.shutdown.clone();
+        let founded = tokio::select! {
+            founded = feed.founded() => founded.map_err(|e| CellError::Tick(e.to_string()))?,
+            () = asked.asked() => return Ok(Ended::Asked),
+            over = life_over(self.registration, &feed) => return Ok(Ended::Over(over)),
+        };
+        let node = self.registration.node();
+        let parts = Parts { life: self, node, feed, counters, founded };
+        parts.run(door, addresses).await
+    }
+}
+
+/// What the threads and doors are made of.
+struct Parts<'a> {
+    life: Life<'a>,
+    node: Node,
+    feed: MapFeed,
+    counters: Counters,
+    founded: (MetaValue, ClockValue),
+}
+
+impl Parts<'_> {
+    async fn run(self, door: TcpListener, addresses: PeerAddresses) -> Result<Ended, CellError> {
+        let Life { options, registration, ref shutdown } = self.life;
+        let (meta, clock_key) = self.founded;
+        let schema = options.world.kinds().schema_hash();
+        let ticks = TickConfig::of_key(&clock_key, Duration::ZERO);
+        let clock = SharedClock::new(ticks.step_ns);
+        let config = LinkConfig::new(meta.cluster_id, schema, self.node);
+        let times = config.times;
+        let io = tokio::runtime::Handle::current();
+        let (plane, links, observations) =
+            LinkPlane::start(config, clock.clone(), &self.counters, &io);
+        addresses.follow(plane.clone());
+        let process = &options.process;
+        let cell = CellConfig::new(self.node, process.seed, clock_key.step_us);
+        let core = CellCore::new(cell, options.world.clone());
+        let identity = (meta.cluster_id, schema);
+        let journal = open_journal(process, identity, self.node, core.snapshot(), &self.counters)?;
+        let health = HealthBoard::default();
+        let flags = Flags::default();
+        let tick = CellTick {
+            node: self.node,
+            core,
+            around: Surroundings::new(
+                journal,
+                links,
+                PauseWatch::new(registration, process.ttl),
+                health.clone(),
+                self.counters.clone(),
+            ),
+            feed: self.feed.clone(),
+            load: DeclaredLoad::new(options.load_percent, ticks.step_ns),
+            workshop: Workshop::new(options.work, io, self.counters.clone()),
+            registered: registration.state(),
+            shutdown: shutdown.clone(),
+            flags: flags.clone(),
+            accepts: true,
+            draining: false,
+            empty_ticks: 0,
+            orders: Vec::new(),
+        };
+        let ticking =
+            TickLoop::start(ticks, clock, observations, Waker::new(), &self.counters, tick)
+                .map_err(|e| CellError::Tick(e.to_string()))?;
+        let about = NoRecordsDoor {
+            about: Introduction { node: self.node, health, counters: self.counters.clone() },
+            elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
+        };
+        let served = self.serve(door, &plane, &times, about, &ticking, &flags).await;
+        let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 2)).await;
+        if !matches!(stopped, Ok(Some(_))) {
+            tracing::error!("the tick thread did not end in time");
+        }
+        plane.shutdown(END_MAX).await;
+        served
+    }
+
+    async fn serve(
+        &self,
+        door: TcpListener,
+        plane: &LinkPlane,
+        times: &LinkTimes,
+        about: NoRecordsDoor,
+        ticking: &TickLoop,
+        flags: &Flags,
+    ) -> Result<Ended, CellError> {
+        let serving = server(times)
+            .add_service(plane.service())
+            .add_service(plane.witness(self.node))
+            .add_service(ProcessServer::new(about))
+            .serve_with_incoming(incoming(door));
+        let mut asked = self.life.shutdown.clone();
+        let ticks = async {
+            while !ticking.is_finished() {
+                sleep(Duration::from_millis(200)).await;
+            }
+        };
+        tokio::select! {
+            served = serving => served.map(|()| Ended::Asked).map_err(CellError::from),
+            () = ticks => Err(CellError::Tick("it ended by itself".to_owned())),
+            over = life_over(self.life.registration, &self.feed) => {
+                // The core drops everything and says so in its journal.
+                let _ = timeout(END_MAX, is_set(&flags.over)).await;
+                Ok(Ended::Over(over))
+            }
+            () = async {
+                asked.asked().await;
+                self.drain(&flags.drained).await;
+            } => Ok(Ended::Asked),
+        }
+    }
+
+    /// Waits until everything is handed over, while somebody else is there to take it.
+    async fn drain(&self, drained: &AtomicBool) {
+        self.life.registration.publish(|info| info.state = MemberState::Draining);
+        let done = async {
+            while !drained.load(Ordering::Acquire) && self.somebody_takes() {
+                sleep(FLAG_EVERY).await;
+            }
+        };
+        if timeout(DRAIN_MAX, done).await.is_err() {
+            tracing::warn!("not everything was handed over in time; the bases restore the rest");
+        }
+    }
+
+    fn somebody_takes(&self) -> bool {
+        self.feed.seen().core_members().iter().any(|m| {
+            m.node.name.kind == self.node.name.kind
+                && m.node != self.node
+                && m.state == cluster::MemberState::Serving
+        })
+    }
+}
+
+/// What the tick thread says to the rest of the process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flags {
+    /// A drain left nothing here.
+    pub(crate) drained: Arc<AtomicBool>,
+    /// This life was given up, and the core dropped everything.
+    pub(crate) over: Arc<AtomicBool>,
+}
+
+async fn is_set(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        sleep(FLAG_EVERY).await;
+    }
+}

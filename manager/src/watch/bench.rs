@@ -1,0 +1,195 @@
+//! Judging: looks several times a second, and writes a tombstone for whoever is given up, guarded
+//! by the leader key.
+
+use super::board::Board;
+use super::{now_ms, prober};
+use crate::watch::Roster;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use marchland_common::order::{Node, NodeKind};
+use marchland_manager_core::verdict::{self, Brake, Judge, JudgeConfig, Judged, Judgement, Look};
+use marchland_runtime::coord::{
+    CoordClient, LeaderError, Leadership, Tombstone, TombstoneError, TombstoneMode,
+    TombstoneOutcome, Verdict, tombstone,
+};
+use marchland_runtime::process::{MapFeed, Seen};
+use marchland_runtime::telemetry::Counters;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What an operator is told of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// Why nobody is judged at present.
+    pub(crate) brake: Option<Brake>,
+    /// Who would be, if it were not for the brake.
+    pub(crate) withheld: BTreeSet<Node>,
+    /// Baseapps that are lost, and whose slots wait for them.
+    pub(crate) lost_bases: BTreeSet<Node>,
+}
+
+impl Findings {
+    fn of(judgement: &Judgement) -> Self {
+        let lost = judgement.verdicts.iter().filter(|j| {
+            j.node.name.kind == NodeKind::Base && j.verdict != verdict::Verdict::Replaced
+        });
+        Self {
+            brake: judgement.brake,
+            withheld: judgement.withheld.iter().map(|j| j.node).collect(),
+            lost_bases: lost.map(|j| j.node).collect(),
+        }
+    }
+
+    /// The same in words.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let spared: Vec<String> = self.withheld.iter().map(ToString::to_string).collect();
+        let brake = self.brake.map(|brake| match spared.is_empty() {
+            true => format!("no verdicts at present: {brake}"),
+            false => format!("no verdicts at present, about {} too: {brake}", spared.join(", ")),
+        });
+        let lost = self.lost_bases.iter().map(|b| format!("{b} is lost; its slots wait for it"));
+        brake.into_iter().chain(lost).collect()
+    }
+}
+
+/// The judge with everything it needs.
+pub(crate) struct Bench<'a> {
+    pub(crate) coord: &'a CoordClient,
+    pub(crate) leadership: &'a Leadership,
+    pub(crate) feed: &'a MapFeed,
+    pub(crate) roster: &'a Roster,
+    pub(crate) findings: &'a watch::Sender<Findings>,
+    pub(crate) counters: &'a Counters,
+    /// Who signs the tombstones.
+    pub(crate) by: String,
+    /// For how long a process must be silent to everybody.
+    pub(crate) silent_after: Duration,
+}
+
+impl Bench<'_> {
+    /// Judges until a write is refused because this manager does not lead any more.
+    pub(crate) async fn run(&self) -> LeaderError {
+        let board = Board::default();
+        tokio::select! {
+            never = prober::run(self.roster.clone(), board.clone()) => match never {},
+            error = self.judge(&board) => error,
+        }
+    }
+
+    async fn judge(&self, board: &Board) -> LeaderError {
+        let mut judge = Judge::new(self.config());
+        let mut due = Instant::now();
+        let mut writing: BTreeSet<Node> = BTreeSet::new();
+        let mut writes = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                () = sleep_until(due) => {
+                    due = Instant::now() + LOOK_EVERY;
+                    let judgement = judge.look(&self.look(board));
+                    self.note(&judgement);
+                    for judged in judgement.to_bury().filter(|j| writing.insert(j.node)) {
+                        writes.push(self.bury(judged.clone()));
+                    }
+                }
+                Some((node, ended)) = writes.next() => {
+                    writing.remove(&node);
+                    match ended {
+                        Ok(()) => {}
+                        Err(TombstoneError::Leader(error @ LeaderError::NotLeader(_))) => {
+                            return error;
+                        }
+                        Err(error) => {
+                            tracing::warn!(%node, %error, "no tombstone; the next look decides anew");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn config(&self) -> JudgeConfig {
+        let standard = JudgeConfig::default();
+        let silent_after_ms = as_ms(self.silent_after);
+        JudgeConfig {
+            silent_after_ms,
+            brake_ms: as_ms(self.leadership.proof().ttl),
+            paused_after_ms: standard.paused_after_ms.min(silent_after_ms),
+            ..standard
+        }
+    }
+
+    fn look(&self, board: &Board) -> Look {
+        let seen = self.feed.seen();
+        let unproven = Instant::now().saturating_duration_since(self.leadership.proof().proven_at);
+        let now_ms = now_ms();
+        let mut look = Look {
+            now_ms,
+            members: seen.core_members(),
+            known: owners(&seen),
+            dead: seen.dead.clone(),
+            store_answered_ms: now_ms.saturating_sub(as_ms(unproven)),
+            ..Look::default()
+        };
+        board.show(&mut look);
+        look
+    }
+
+    /// Says what is new, and counts it.
+    fn note(&self, judgement: &Judgement) {
+        if let Some(ms) = judgement.paused_ms {
+            tracing::warn!(ms, "this manager was away; what it knew of the others is void");
+            self.counters.counter("judge_paused").add(1);
+        }
+        let new = Findings::of(judgement);
+        let old = self.findings.borrow().clone();
+        if new == old {
+            return;
+        }
+        for spared in new.withheld.difference(&old.withheld) {
+            tracing::warn!(node = %spared, brake = ?new.brake, "no verdict for now");
+            self.counters.counter("verdicts_withheld").add(1);
+        }
+        for lost in new.lost_bases.difference(&old.lost_bases) {
+            tracing::error!(node = %lost, "a baseapp is lost; its slots wait for it");
+            self.counters.counter("bases_lost").add(1);
+        }
+        if new.brake.is_some() && old.brake.is_none() {
+            self.counters.counter("judge_braked").add(1);
+        }
+        self.findings.send_replace(new);
+    }
+
+    async fn bury(&self, judged: Judged) -> (Node, Result<(), TombstoneError>) {
+        let Judged { node, verdict, evidence } = judged;
+        let (verdict, name) = match verdict {
+            verdict::Verdict::Dead => (Verdict::Dead, "verdicts_dead"),
+            verdict::Verdict::Silent => (Verdict::Silent, "verdicts_silent"),
+            verdict::Verdict::Replaced => (Verdict::Replaced, "verdicts_replaced"),
+        };
+        let stone = Tombstone { verdict, reason: evidence, by: self.by.clone() };
+        let evict = TombstoneMode::Evict;
+        let written = tombstone(self.coord, Some(self.leadership), node, &stone, evict).await;
+        let ended = written.map(|outcome| {
+            if outcome == TombstoneOutcome::Written {
+                tracing::warn!(%node, ?verdict, reason = stone.reason, "given up");
+                self.counters.counter(name).add(1);
+            }
+        });
+        (node, ended)
+    }
+}
+
+/// Who owns cells, whether or not anybody ever saw them.
+fn owners(seen: &Seen) -> BTreeSet<Node> {
+    let cells = seen.spaces.values().flat_map(|value| value.layout.cells());
+    cells.filter_map(|cell| cell.owner).collect()
+}
+
+fn as_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
