@@ -5,7 +5,34 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use stateright::{Checker, Expectation, HasDiscoveries};
+
+use crate::explore::Converges;
+
+/// What a model must be for both explorers.
+pub trait Checkable:
+    Converges<
+        State: Clone + Debug + Hash + Eq + Send + Sync + 'static,
+        Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+    > + Clone
+    + Debug
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> Checkable for M where
+    M: Converges<
+            State: Clone + Debug + Hash + Eq + Send + Sync + 'static,
+            Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+        > + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 /// Generated states after which the search for a violation gives up.
 pub const SEARCH_STATES_MAX: usize = 3_000_000;
@@ -43,12 +70,7 @@ pub enum Until {
 }
 
 /// Checks the properties of `model`.
-pub fn check<M>(model: M, threads: usize, until: Until) -> Outcome
-where
-    M: Model + Send + Sync + 'static,
-    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
-    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
-{
+pub fn check<M: Checkable>(model: M, threads: usize, until: Until) -> Outcome {
     let begin = Instant::now();
     let mut seen_wanted: BTreeSet<&'static str> = BTreeSet::new();
     for property in model.properties() {

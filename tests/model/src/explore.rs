@@ -22,6 +22,11 @@ pub trait Converges: Model {
     fn is_disturbance(&self, state: &Self::State, action: &Self::Action) -> bool;
     /// True if nothing is left to do.
     fn has_converged(&self, state: &Self::State) -> bool;
+    /// True if convergence is asked for from here. A model whose time is bounded needs time that
+    /// is left: nothing is asked of the states after that time has begun.
+    fn is_asked(&self, _: &Self::State) -> bool {
+        true
+    }
 }
 
 /// What a full exploration found.
@@ -31,7 +36,7 @@ pub struct Convergence<S> {
     pub states: usize,
     /// Transitions between them.
     pub transitions: usize,
-    /// Settled states.
+    /// Settled states among them.
     pub settled: usize,
     /// States from which no settled state can be reached without a further disturbance.
     pub stuck: usize,
@@ -73,7 +78,10 @@ where
         at += 1;
     }
     let settled: Vec<bool> = states.iter().map(|state| model.has_converged(state)).collect();
-    let saved = walk_back(&settled, calm);
+    let mut saved = walk_back(&settled, calm);
+    for (index, state) in states.iter().enumerate() {
+        saved[index] |= !model.is_asked(state);
+    }
     Some(Convergence {
         states: states.len(),
         transitions,

@@ -10,14 +10,23 @@
 //! - [`window`]: how far a cellapp may run ahead of a base, in ticks, and that a copy whose
 //!   ownership is over stops.
 //! - [`transfer`]: value that moves between two entities on two bases.
+//! - [`order`]: what one sender says arrives in order, once, with nothing left out.
+//! - [`term`]: one log, one writer after another.
+//! - [`slots`]: a slot that moves between two baseapps which may both die on the way.
+//! - [`lead`]: who may write to the store, and who is registered or dead.
 //!
 //! `README.md` in this directory says what was measured and what the models taught.
 
 pub mod check;
 pub mod explore;
 pub mod fate;
+pub mod judge;
+pub mod lead;
 pub mod lineage;
+pub mod order;
 pub mod ownership;
 pub mod runs;
+pub mod slots;
+pub mod term;
 pub mod transfer;
 pub mod window;

@@ -2,17 +2,14 @@
 //! to what it breaks. `trace MODEL RULE`: that way, action by action.
 #![allow(clippy::print_stdout)]
 
-use std::fmt::Debug;
-use std::hash::Hash;
 use std::process::ExitCode;
 
-use marchland_model::check::{Until, check};
-use marchland_model::explore::{Converges, convergence, shortest_to};
-use marchland_model::fate::Fate;
-use marchland_model::ownership::Ownership;
+use marchland_model::check::{Checkable, Until, check};
+use marchland_model::explore::{convergence, shortest_to};
+use marchland_model::fate::{BrokenRule, Fate};
+use marchland_model::judge::{Visitor, each_rule};
 use marchland_model::runs::{self, Run};
-use marchland_model::{ownership, transfer, window};
-use stateright::Model;
+use stateright::Model as _;
 
 /// Generated states at which a deep run is cut; its row says so.
 const DEEP_STATES_MAX: usize = 60_000_000;
@@ -39,26 +36,34 @@ fn main() -> ExitCode {
 fn deep() -> ExitCode {
     println!("| model | run | unique states | generated | explored | time | violations |");
     println!("|---|---|---|---|---|---|---|");
-    let mut fine = true;
-    let all = |short: Vec<_>, deep: Vec<_>| short.into_iter().chain(deep).collect::<Vec<_>>();
-    let ownership = all(runs::ownership_short(), runs::ownership_deep());
-    fine &= safety_rows("ownership", &ownership);
-    fine &= safety_rows("window", &[runs::window_short(), runs::window_deep()].concat());
+    let ownership = [runs::ownership_short(), runs::ownership_deep()].concat();
+    let window = [runs::window_short(), runs::window_deep()].concat();
+    let settling = [runs::window_settling_short(), runs::window_settling_deep()].concat();
     let transfer = [runs::transfer_short(), runs::transfer_deep()].concat();
+    let order = [runs::order_short(), runs::order_deep()].concat();
+    let term = [runs::term_short(), runs::term_deep()].concat();
+    let slots = [runs::slots_short(), runs::slots_deep()].concat();
+    let lead = [runs::lead_short(), runs::lead_deep()].concat();
+    let mut fine = safety_rows("ownership", &ownership);
+    fine &= safety_rows("window", &window);
     fine &= safety_rows("transfer", &transfer);
+    fine &= safety_rows("order", &order);
+    fine &= safety_rows("term", &term);
+    fine &= safety_rows("slots", &slots);
+    fine &= safety_rows("lead", &lead);
     println!("\n| model | run | states | transitions | settled | stuck | time |");
     println!("|---|---|---|---|---|---|---|");
     fine &= convergence_rows("ownership", &ownership);
+    fine &= convergence_rows("window", &settling);
     fine &= convergence_rows("transfer", &transfer);
+    fine &= convergence_rows("order", &order);
+    fine &= convergence_rows("term", &term);
+    fine &= convergence_rows("slots", &slots);
+    fine &= convergence_rows("lead", &lead);
     if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn safety_rows<M>(model: &str, runs: &[Run<M>]) -> bool
-where
-    M: Model + Clone + Send + Sync + 'static,
-    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
-    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
-{
+fn safety_rows<M: Checkable>(model: &str, runs: &[Run<M>]) -> bool {
     let mut fine = true;
     for (name, run) in runs {
         let outcome = check(run.clone(), THREADS, Until::Generated(DEEP_STATES_MAX));
@@ -66,16 +71,15 @@ where
         for (property, trace) in &outcome.violations {
             println!("{property}: {trace}");
         }
+        if !outcome.unseen.is_empty() {
+            println!("never {:?}", outcome.unseen);
+        }
         fine &= outcome.violations.is_empty() && outcome.unseen.is_empty();
     }
     fine
 }
 
-fn convergence_rows<M>(model: &str, runs: &[Run<M>]) -> bool
-where
-    M: Converges,
-    M::State: Clone + Debug + Eq + Hash,
-{
+fn convergence_rows<M: Checkable>(model: &str, runs: &[Run<M>]) -> bool {
     let mut fine = true;
     for (name, run) in runs {
         let Some(found) = convergence(run, CONVERGENCE_STATES_MAX) else {
@@ -98,46 +102,45 @@ where
     fine
 }
 
+/// Prints each rule, or the one that is wanted with every action on the way.
+struct Ways<'a> {
+    wanted: Option<(&'a str, &'a str)>,
+    shown: usize,
+}
+
+impl Visitor for Ways<'_> {
+    fn visit<R: BrokenRule>(&mut self, rule: R) {
+        let (model, name) = (R::MODEL, format!("{rule:?}"));
+        if self.wanted.is_some_and(|wanted| wanted != (model, name.as_str())) {
+            return;
+        }
+        self.shown += 1;
+        let Fate::Violates(properties) = rule.fate() else {
+            println!("| {model} | `{name}` | {} |", rule.fate());
+            return;
+        };
+        let bounds = rule.bounds();
+        let mut notices = Vec::new();
+        for property in properties {
+            let holds = bounds.property(property).condition;
+            let way = shortest_to(&bounds, SEARCH_STATES_MAX, |state| !holds(&bounds, state));
+            let steps = way.as_ref().map_or("not found".to_owned(), |way| way.len().to_string());
+            notices.push(format!("{property} in {steps}"));
+            if self.wanted.is_some() {
+                way.into_iter().flatten().for_each(|action| println!("{action:?}"));
+            }
+        }
+        println!("| {model} | `{name}` | {} |", notices.join(", "));
+    }
+}
+
 fn each_mutant(wanted: Option<(&str, &str)>) -> ExitCode {
-    let mut shown = 0;
-    for mutant in ownership::Mutant::ALL {
-        let model = Ownership { params: mutant.bounds() };
-        shown += show("ownership", &format!("{mutant:?}"), mutant.fate(), &model, wanted);
-    }
-    for mutant in window::Mutant::ALL {
-        shown += show("window", &format!("{mutant:?}"), mutant.fate(), &mutant.bounds(), wanted);
-    }
-    for mutant in transfer::Mutant::ALL {
-        shown += show("transfer", &format!("{mutant:?}"), mutant.fate(), &mutant.bounds(), wanted);
-    }
-    if shown == 0 {
+    println!("| model | broken rule | what notices it |\n|---|---|---|");
+    let mut ways = Ways { wanted, shown: 0 };
+    each_rule(&mut ways);
+    if ways.shown == 0 {
         eprintln!("no such model or rule; `mutants` lists them");
         return ExitCode::from(2);
     }
     ExitCode::SUCCESS
-}
-
-fn show<M>(name: &str, rule: &str, fate: Fate, model: &M, wanted: Option<(&str, &str)>) -> usize
-where
-    M: Model,
-    M::State: Clone + Eq + Hash,
-    M::Action: Clone + Debug,
-{
-    if wanted.is_some_and(|wanted| wanted != (name, rule)) {
-        return 0;
-    }
-    let Fate::Violates(properties) = fate else {
-        println!("| {name} | {rule} | {fate:?} | |");
-        return 1;
-    };
-    for property in properties {
-        let holds = model.property(property).condition;
-        let way = shortest_to(model, SEARCH_STATES_MAX, |state| !holds(model, state));
-        let steps = way.as_ref().map_or("not found".to_owned(), |way| way.len().to_string());
-        println!("| {name} | {rule} | {property} | {steps} |");
-        if wanted.is_some() {
-            way.into_iter().flatten().for_each(|action| println!("{action:?}"));
-        }
-    }
-    1
 }

@@ -1,8 +1,12 @@
 //! The bounds that the tests and the deep runs go through, each with the name that tables use.
 
+use crate::lead::{self, Lead};
+use crate::order::{self, Order};
 use crate::ownership::{Budget, Ownership, Params};
+use crate::slots::{self, Slots};
+use crate::term::{self, Term};
 use crate::transfer::Transfer;
-use crate::window::{self, Window};
+use crate::window::{self, SETTLE_TICKS, Window};
 
 /// A model within bounds, and what is special about them.
 pub type Run<M> = (&'static str, M);
@@ -77,10 +81,27 @@ fn commands(budget: Budget) -> Params {
 #[must_use]
 pub fn window_short() -> Vec<Run<Window>> {
     let small = Window::small();
+    let lossy = window::Budget { losses: 2, restarts: 1, ..window::Budget::default() };
     vec![
         ("W = 2, 6 ticks, active", small.clone()),
-        ("W = 2, 6 ticks, granted", Window { begins_granted: true, ..small.clone() }),
-        ("W = 3, 8 ticks, active", Window { window_ticks: 3, ticks_max: 8, ..small }),
+        ("W = 3, 6 ticks, active", Window { window_ticks: 3, ..small.clone() }),
+        ("W = 2, 5 ticks, granted", Window { ticks_max: 5, begins_granted: true, ..small.clone() }),
+        ("W = 2, 5 ticks, 2 losses", Window { ticks_max: 5, budget: lossy, ..small }),
+    ]
+}
+
+/// Runs of the window model in which it is asked whether everything can settle: short, with time
+/// left at their end.
+#[must_use]
+pub fn window_settling_short() -> Vec<Run<Window>> {
+    let small = Window { ticks_max: 3, settle_ticks: SETTLE_TICKS, ..Window::small() };
+    let lossy = window::Budget { deadlines: 1, losses: 1, ..window::Budget::default() };
+    vec![
+        ("W = 2, 3 ticks and 5 more, active", small.clone()),
+        (
+            "W = 2, 3 ticks and 5 more, granted, 1 loss",
+            Window { begins_granted: true, budget: lossy, ..small },
+        ),
     ]
 }
 
@@ -89,13 +110,38 @@ pub fn window_short() -> Vec<Run<Window>> {
 pub fn window_deep() -> Vec<Run<Window>> {
     let small = Window::small();
     let budget = window::Budget { deadlines: 2, grants: 2, ..small.budget };
+    let lossy = window::Budget { losses: 1, ..small.budget };
     vec![
+        ("W = 2, 6 ticks, granted", Window { begins_granted: true, ..small.clone() }),
+        ("W = 3, 8 ticks, active", Window { window_ticks: 3, ticks_max: 8, ..small.clone() }),
         ("W = 4, 10 ticks, active", Window { window_ticks: 4, ticks_max: 10, ..small.clone() }),
         (
             "W = 3, 8 ticks, granted",
             Window { window_ticks: 3, ticks_max: 8, begins_granted: true, ..small.clone() },
         ),
-        ("W = 2, 6 ticks, granted, 2 deadlines", Window { begins_granted: true, budget, ..small }),
+        ("W = 2, 6 ticks, active, 1 loss", Window { budget: lossy, ..small.clone() }),
+        (
+            "W = 2, 5 ticks, granted, 1 loss",
+            Window { ticks_max: 5, begins_granted: true, budget: lossy, ..small.clone() },
+        ),
+        (
+            "W = 2, 5 ticks, granted, 2 deadlines",
+            Window { ticks_max: 5, begins_granted: true, budget, ..small },
+        ),
+    ]
+}
+
+/// Runs of the window model in which it is asked whether everything can settle, for a quiet hour.
+#[must_use]
+pub fn window_settling_deep() -> Vec<Run<Window>> {
+    let small = Window { ticks_max: 4, settle_ticks: SETTLE_TICKS, ..Window::small() };
+    let lossy = window::Budget { losses: 1, restarts: 1, ..window::Budget::default() };
+    vec![
+        ("W = 2, 4 ticks and 5 more, active", small.clone()),
+        (
+            "W = 2, 4 ticks and 5 more, granted, 1 loss, 1 base restart",
+            Window { begins_granted: true, budget: lossy, ..small },
+        ),
     ]
 }
 
@@ -124,5 +170,93 @@ pub fn transfer_deep() -> Vec<Run<Transfer>> {
             "2 transfers, destroyed, 2 replacements",
             Transfer { destroys: true, replacements: 2, ..small },
         ),
+    ]
+}
+
+/// Runs of the order model that take a second or so together.
+#[must_use]
+pub fn order_short() -> Vec<Run<Order>> {
+    let small = Order::small();
+    let calm = order::Budget { refusals: 0, restarts: 0, ..small.budget };
+    vec![
+        ("2 messages", small.clone()),
+        ("3 messages, room for all, no restart", Order { messages: 3, budget: calm, ..small }),
+    ]
+}
+
+/// Runs of the order model for a quiet hour.
+#[must_use]
+pub fn order_deep() -> Vec<Run<Order>> {
+    let small = Order::small();
+    let two = order::Budget { reconnects: 2, migrations: 2, ..small.budget };
+    vec![
+        ("3 messages", Order { messages: 3, ..small.clone() }),
+        ("2 messages, 2 reconnects, 2 migrations", Order { budget: two, ..small }),
+    ]
+}
+
+/// Runs of the term model that take a second or so together.
+#[must_use]
+pub fn term_short() -> Vec<Run<Term>> {
+    vec![("3 lives", Term::small())]
+}
+
+/// Runs of the term model for a quiet hour.
+#[must_use]
+pub fn term_deep() -> Vec<Run<Term>> {
+    let small = Term::small();
+    let two = term::Budget { kills: 2, host_losses: 2, retirements: 1, store_losses: 2 };
+    vec![
+        ("5 lives, 3 effects", Term { lives: 5, effects: 3, ..small.clone() }),
+        ("5 lives, 2 of each fault", Term { lives: 5, budget: two, ..small }),
+    ]
+}
+
+/// Runs of the slots model that take a second or so together.
+#[must_use]
+pub fn slots_short() -> Vec<Run<Slots>> {
+    let small = Slots::small();
+    let again = slots::Budget { moves: 2, crashes: 1, losses: 0 };
+    vec![
+        ("1 move, 2 crashes, 1 loss", Slots { effects: 1, ..small.clone() }),
+        ("2 moves, 1 crash", Slots { effects: 1, budget: again, ..small }),
+    ]
+}
+
+/// Runs of the slots model for a quiet hour.
+#[must_use]
+pub fn slots_deep() -> Vec<Run<Slots>> {
+    let small = Slots::small();
+    let two = slots::Budget { moves: 2, crashes: 2, losses: 1 };
+    let three = slots::Budget { moves: 2, crashes: 3, losses: 1 };
+    vec![
+        ("2 effects", small.clone()),
+        ("2 moves, 2 crashes, 1 loss", Slots { effects: 1, budget: two, ..small.clone() }),
+        ("2 moves, 3 crashes, 1 loss", Slots { effects: 1, budget: three, ..small }),
+    ]
+}
+
+/// Runs of the lead model that take a second or so together.
+#[must_use]
+pub fn lead_short() -> Vec<Run<Lead>> {
+    let small = Lead::small();
+    let calm = lead::Budget { crashes: 0, ..small.budget };
+    let well = lead::Budget { lapses: 0, ..small.budget };
+    vec![
+        ("1 of each but crash", Lead { budget: calm, ..small.clone() }),
+        ("1 of each but lapse", Lead { budget: well, ..small }),
+    ]
+}
+
+/// Runs of the lead model for a quiet hour.
+#[must_use]
+pub fn lead_deep() -> Vec<Run<Lead>> {
+    let small = Lead::small();
+    let leases = lead::Budget { leases: 2, crashes: 0, ..small.budget };
+    let lives = lead::Budget { leases: 1, lapses: 2, verdicts: 2, crashes: 0 };
+    vec![
+        ("1 of each", small.clone()),
+        ("2 leases end, no crash", Lead { budget: leases, ..small.clone() }),
+        ("2 lapses, 2 verdicts, no crash", Lead { budget: lives, ..small }),
     ]
 }

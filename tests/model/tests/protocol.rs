@@ -1,23 +1,15 @@
 //! The protocol as it is: nothing is violated, everything worth seeing is seen, nothing gets stuck.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::print_stdout)]
 
-use std::fmt::Debug;
-use std::hash::Hash;
-
-use marchland_model::check::{Until, check};
-use marchland_model::explore::{Converges, convergence, views};
+use marchland_model::check::{Checkable, Until, check};
+use marchland_model::explore::views;
+use marchland_model::judge::settles;
 use marchland_model::ownership::{Budget, Cluster, Ownership, Params};
 use marchland_model::runs::{self, Run};
-use stateright::Model;
 
 const STATES_MAX: usize = 1_000_000;
 
-fn holds_in<M>(runs: Vec<Run<M>>)
-where
-    M: Model + Clone + Send + Sync + 'static,
-    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
-    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
-{
+fn holds_in<M: Checkable>(runs: Vec<Run<M>>) {
     for (name, model) in runs {
         let outcome = check(model, 1, Until::Exhausted);
         println!("{name} | {outcome}");
@@ -27,16 +19,10 @@ where
     }
 }
 
-fn settles_in<M>(runs: Vec<Run<M>>)
-where
-    M: Converges,
-    M::State: Clone + Debug + Eq + Hash,
-{
+fn settles_in<M: Checkable>(runs: Vec<Run<M>>) {
     for (name, model) in runs {
-        let found = convergence(&model, STATES_MAX).unwrap();
-        println!("{name} | {} states, {} settled", found.states, found.settled);
-        assert!(found.settled > 0, "{name}: nothing settles at all");
-        assert_eq!(found.stuck, 0, "{name}: {:#?}", found.first_stuck);
+        let found = settles(&model).unwrap_or_else(|why| panic!("{name}: {why}"));
+        println!("{name} | {found}");
     }
 }
 
@@ -56,6 +42,11 @@ fn the_window_stops_every_stale_copy_and_lets_an_idle_owner_run() {
 }
 
 #[test]
+fn from_every_state_the_owner_can_run_again_and_a_stale_copy_can_end() {
+    settles_in(runs::window_settling_short());
+}
+
+#[test]
 fn value_is_conserved_and_delivered_in_order_within_the_short_bounds() {
     holds_in(runs::transfer_short());
 }
@@ -63,6 +54,30 @@ fn value_is_conserved_and_delivered_in_order_within_the_short_bounds() {
 #[test]
 fn from_every_state_all_value_can_arrive_or_come_back() {
     settles_in(runs::transfer_short());
+}
+
+#[test]
+fn what_one_sender_says_is_applied_in_order_and_can_always_arrive() {
+    holds_in(runs::order_short());
+    settles_in(runs::order_short());
+}
+
+#[test]
+fn one_life_after_another_writes_a_log_and_the_next_can_always_begin() {
+    holds_in(runs::term_short());
+    settles_in(runs::term_short());
+}
+
+#[test]
+fn a_slot_moves_whole_whoever_dies_on_the_way_and_can_always_be_served() {
+    holds_in(runs::slots_short());
+    settles_in(runs::slots_short());
+}
+
+#[test]
+fn only_the_leader_writes_the_living_are_not_dead_and_the_store_can_always_settle() {
+    holds_in(runs::lead_short());
+    settles_in(runs::lead_short());
 }
 
 /// Everything but the network, and what the properties remember for the sake of messages on it.

@@ -1,11 +1,12 @@
 //! Rules of the ownership protocol that a run can break on purpose.
 
+use super::Ownership;
 use super::params::Params;
 use super::properties::{
     APPLIED_ONCE, CONFIRMED_IS_DURABLE, DEAD_NEVER_CONFIRMED, EPOCHS_GROW, FIFO, NONE_SKIPPED,
     ONE_ANSWER, OWNER_EXTENDS_IMAGE, REFUSED_STAYS_REFUSED, SINGLE_OWNER, WINDOW,
 };
-use crate::fate::{Fate, mutants};
+use crate::fate::{BrokenRule, Fate, mutants};
 
 mutants! {
     /// The base takes any step, whoever sends it and under whatever epoch.
@@ -76,10 +77,19 @@ mutants! {
     SilentDeadline => Fate::Harmless,
 }
 
-impl Mutant {
-    /// The smallest bounds in which the broken rule can show.
-    #[must_use]
-    pub fn bounds(self) -> Params {
+impl BrokenRule for Mutant {
+    type Bounds = Ownership;
+    const MODEL: &'static str = "ownership";
+
+    fn all() -> &'static [Mutant] {
+        Mutant::ALL
+    }
+
+    fn fate(self) -> Fate {
+        Mutant::fate(self)
+    }
+
+    fn bounds(self) -> Ownership {
         let mut params = Params { mutant: self, ..Params::small() };
         // Forgetting argues from the rules. What is only about liveness or is harmless keeps them.
         params.forget = !matches!(self.fate(), Fate::Violates(_));
@@ -106,6 +116,11 @@ impl Mutant {
             Mutant::NoDeadline => params.sick = Some(1),
             _ => {}
         }
-        params
+        Ownership { params }
+    }
+
+    fn unbroken(bounds: Ownership) -> Ownership {
+        let params = Params { mutant: Mutant::None, forget: true, ..bounds.params };
+        Ownership { params }
     }
 }

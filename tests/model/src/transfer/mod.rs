@@ -13,7 +13,7 @@ pub mod state;
 pub use model::Action;
 pub use state::World;
 
-use crate::fate::{Fate, mutants};
+use crate::fate::{BrokenRule, Fate, mutants};
 use properties::{CONSERVED, DEBIT_FIRST, IN_ORDER, ONE_FATE, UNDELIVERED_IS_KEPT};
 
 mutants! {
@@ -41,10 +41,19 @@ mutants! {
     SettledOvertakes => Fate::Violates(&[CONSERVED]),
 }
 
-impl Mutant {
-    /// The smallest bounds in which the broken rule can show.
-    #[must_use]
-    pub fn bounds(self) -> Transfer {
+impl BrokenRule for Mutant {
+    type Bounds = Transfer;
+    const MODEL: &'static str = "transfer";
+
+    fn all() -> &'static [Mutant] {
+        Mutant::ALL
+    }
+
+    fn fate(self) -> Fate {
+        Mutant::fate(self)
+    }
+
+    fn bounds(self) -> Transfer {
         let destroys = matches!(
             self,
             Mutant::UndeliverableBeforePersist
@@ -53,6 +62,10 @@ impl Mutant {
         );
         let settles = self == Mutant::SettledOvertakes;
         Transfer { mutant: self, destroys, settles, ..Transfer::small() }
+    }
+
+    fn unbroken(bounds: Transfer) -> Transfer {
+        Transfer { mutant: Mutant::None, ..bounds }
     }
 }
 

@@ -1,12 +1,15 @@
 //! The window: a cellapp simulates the entities of a base only while its tick is less than W past
 //! the newest tick that this base has made durable.
 //!
-//! One cellapp incarnation and one base incarnation share one ordered stream each way, as slow as
-//! it likes, or cut. Time is the cellapp's tick number and nothing else; the base has no clock
-//! here at all, its deadlines fire whenever they like. What is asked: whatever happens, a copy
-//! whose ownership is over is simulated for at most W more ticks, also if it is idle and never
-//! sends a thing; and an idle owner that is well runs on for ever.
+//! One cellapp incarnation and one base share one ordered stream each way, as slow as it likes, or
+//! cut, or begun anew with everything lost that was under way. Time is the cellapp's tick number
+//! and nothing else; the base has no clock here at all, its deadlines fire whenever they like. What
+//! is asked: whatever happens, a copy whose ownership is over is simulated for fewer than W more
+//! ticks, also if it is idle and never sends a thing; an idle owner that is well runs on for ever;
+//! and whatever was lost, the owner can run again.
 
+mod base;
+mod cell;
 mod model;
 pub mod properties;
 pub mod state;
@@ -14,10 +17,12 @@ pub mod state;
 pub use model::Action;
 pub use state::{Budget, Pair};
 
-use crate::fate::{Fate, mutants};
+use crate::fate::{BrokenRule, Fate, mutants};
 use properties::{GRANTED_RUNS_AT_ONCE, IDLE_OWNER_RUNS, STALE_COPY_STOPS, WINDOW_TICKS};
 
 mutants! {
+    /// There is no window.
+    NoWindow => Fate::Violates(&[WINDOW_TICKS, STALE_COPY_STOPS]),
     /// The window counts unacknowledged steps of the entity instead of ticks.
     CountsSteps => Fate::Violates(&[WINDOW_TICKS, STALE_COPY_STOPS]),
     /// The window is one tick too long.
@@ -37,6 +42,17 @@ mutants! {
     ResyncOmitsHeld => Fate::Violates(&[STALE_COPY_STOPS]),
     /// A new base incarnation begins with an open window.
     NewBaseOpensWindow => Fate::Violates(&[WINDOW_TICKS]),
+    /// A new base incarnation reports ticks of a cellapp as durable before that has said what it
+    /// holds.
+    OpensUnlisted => Fate::Violates(&[WINDOW_TICKS, STALE_COPY_STOPS]),
+    /// After bundles were lost the base goes on reporting later ticks as durable.
+    GapOpensWindow => Fate::Violates(&[WINDOW_TICKS]),
+    /// That an epoch is over is said in one report only.
+    NoticeSaidOnce => Fate::Violates(&[STALE_COPY_STOPS]),
+    /// A base that waits for a list asks only once: a cellapp that held nothing then said nothing.
+    AsksOnce => Fate::GetsStuck,
+    /// An owner whose window is shut keeps its first step back until it opens.
+    FirstStepWaits => Fate::Harmless,
     /// A cellapp sends nothing in a tick in which nothing changed.
     NoEmptyBundles => Fate::NeverSees(IDLE_OWNER_RUNS),
     /// A cellapp sends nothing to a base whose entities it does not hold.
@@ -46,25 +62,58 @@ mutants! {
     FirstStepOptional => Fate::Harmless,
 }
 
-impl Mutant {
+impl BrokenRule for Mutant {
+    type Bounds = Window;
+    const MODEL: &'static str = "window";
+
+    fn all() -> &'static [Mutant] {
+        Mutant::ALL
+    }
+
+    fn fate(self) -> Fate {
+        Mutant::fate(self)
+    }
+
     /// The smallest bounds in which the broken rule can show.
-    #[must_use]
-    pub fn bounds(self) -> Window {
-        let begins_granted = !matches!(self, Mutant::FencedKeepsAdvancing | Mutant::NoEmptyBundles);
-        // Most rules show without a verdict, and the space is much smaller then.
-        let verdicts = u8::from(!begins_granted);
-        let budget = Budget { verdicts, ..Window::small().budget };
-        Window { mutant: self, begins_granted, budget, ..Window::small() }
+    fn bounds(self) -> Window {
+        let active = matches!(
+            self,
+            Mutant::FencedKeepsAdvancing | Mutant::NoEmptyBundles | Mutant::GapOpensWindow
+        );
+        let small = Window::small();
+        let quiet = Budget { verdicts: 0, ..small.budget };
+        let budget = match self {
+            Mutant::GapOpensWindow => Budget { losses: 1, ..Budget::default() },
+            Mutant::OpensUnlisted => Budget { deadlines: 1, restarts: 1, ..Budget::default() },
+            Mutant::NoticeSaidOnce => Budget { deadlines: 1, losses: 1, ..Budget::default() },
+            Mutant::AsksOnce => Budget { restarts: 1, ..Budget::default() },
+            Mutant::FirstStepWaits | Mutant::FirstStepOptional => Budget { grants: 0, ..quiet },
+            // Most rules show without a verdict, and the space is much smaller then.
+            _ => Budget { verdicts: u8::from(active), ..small.budget },
+        };
+        let settles = !matches!(self.fate(), Fate::Violates(_) | Fate::NeverSees(_));
+        let (ticks_max, settle_ticks) = if settles { (3, SETTLE_TICKS) } else { (6, 0) };
+        let begins_granted = !active;
+        Window { mutant: self, begins_granted, budget, ticks_max, settle_ticks, ..small }
+    }
+
+    fn unbroken(bounds: Window) -> Window {
+        Window { mutant: Mutant::None, ..bounds }
     }
 }
+
+/// Ticks within which everything can settle from any moment on.
+pub const SETTLE_TICKS: u8 = 5;
 
 /// The model, ready for a checker.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// W, in ticks.
     pub window_ticks: u8,
-    /// Ticks that a run lasts; more than W, or nothing could be overrun.
+    /// Ticks in which something may go wrong; more than W, or nothing could be overrun.
     pub ticks_max: u8,
+    /// Undisturbed ticks after them, where it is asked whether everything can settle.
+    pub settle_ticks: u8,
     /// The entity begins as granted and not yet active, instead of active and heard.
     pub begins_granted: bool,
     /// The disturbances.
@@ -74,14 +123,15 @@ pub struct Window {
 }
 
 impl Window {
-    /// W = 2 over 6 ticks, one disturbance of each kind.
+    /// W = 2 over 6 ticks, one disturbance of each kind but loss.
     #[must_use]
     pub fn small() -> Window {
         Window {
             window_ticks: 2,
             ticks_max: 6,
+            settle_ticks: 0,
             begins_granted: false,
-            budget: Budget { verdicts: 1, deadlines: 1, grants: 1, restarts: 1 },
+            budget: Budget { verdicts: 1, deadlines: 1, grants: 1, restarts: 1, losses: 0 },
             mutant: Mutant::None,
         }
     }

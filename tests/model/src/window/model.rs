@@ -2,8 +2,9 @@
 
 use stateright::{Model, Property};
 
-use super::state::{Base, Budget, Bundle, Cell, Epoch, Pair, Real, Report};
+use super::state::{Base, Budget, Cell, Pair, Real, Report};
 use super::{Mutant, Window, properties};
+use crate::explore::Converges;
 
 /// One thing that can happen.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
@@ -29,173 +30,17 @@ pub enum Action {
     GrantAgain,
     /// The base dies and returns.
     RestartBase,
-    /// The cellapp connects to the new base and says what it holds.
+    /// The cellapp connects to the new base.
     Reconnect,
+    /// The base sends a Grant again whose first step it has not got.
+    RepeatGrant,
+    /// The stream to the base begins anew: what was under way in it is lost.
+    LoseUp,
+    /// The stream from the base begins anew.
+    LoseDown,
 }
 
 impl Window {
-    fn may_simulate(&self, cell: &Cell) -> bool {
-        let ahead = cell.tick + 1 - cell.durable_tick;
-        cell.real.is_some_and(|real| match self.mutant {
-            Mutant::CountsSteps => real.unacked_steps < self.window_ticks,
-            Mutant::OneTickTooLong => ahead <= self.window_ticks,
-            _ => ahead < self.window_ticks,
-        })
-    }
-
-    fn tick(&self, s: &mut Pair, change: bool) {
-        let simulated = self.may_simulate(&s.cell);
-        s.cell.tick += 1;
-        let tick = s.cell.tick;
-        let mut step = None;
-        if let Some(real) = &mut s.cell.real {
-            let changed = simulated && change;
-            if simulated {
-                let unused = !real.spoke && real.owner_ticks + real.stale_ticks == 0;
-                real.ran_at_once |= unused && tick > self.window_ticks;
-                let current = s.base.owned_by_cell && s.base.epoch == real.epoch;
-                let counter = if current { &mut real.owner_ticks } else { &mut real.stale_ticks };
-                *counter += 1;
-                s.overran |= tick - s.base.logged_tick >= self.window_ticks;
-            }
-            let first = !real.spoke && self.mutant != Mutant::FirstStepOptional;
-            if changed || first {
-                step = Some(real.epoch);
-                real.spoke = true;
-                real.changed |= changed;
-                real.unacked_steps += 1;
-            }
-        }
-        let silent = match self.mutant {
-            Mutant::NoEmptyBundles => step.is_none(),
-            Mutant::SilentWithoutReals => s.cell.real.is_none(),
-            _ => false,
-        };
-        if !silent {
-            s.up.push(Bundle { tick, step });
-        }
-    }
-
-    fn base_reads(&self, s: &mut Pair) {
-        let bundle = s.up.remove(0);
-        if s.base.fenced && self.mutant != Mutant::FencedKeepsAdvancing {
-            s.down.push(Report::Fenced);
-            return;
-        }
-        let mut logs = false;
-        if let Some(epoch) = bundle.step {
-            if s.base.owned_by_cell && epoch == s.base.epoch {
-                s.base.hears = true;
-                logs = true;
-            } else {
-                s.base.notice = s.base.notice.max(epoch);
-                if self.mutant == Mutant::NoticeOnOtherStream {
-                    s.aside.push(Report::Notice(epoch));
-                }
-            }
-        }
-        s.base.received_tick = bundle.tick;
-        let nothing_logged = !logs && s.base.logged_tick + 1 == bundle.tick;
-        if self.mutant == Mutant::ReportsBeforeSync {
-            s.base.durable_tick = bundle.tick;
-            self.report(s);
-        } else if self.mutant == Mutant::EmptyNeedsNoSync && nothing_logged {
-            s.base.logged_tick = bundle.tick;
-            s.base.durable_tick = bundle.tick;
-            self.report(s);
-        }
-    }
-
-    fn sync(&self, s: &mut Pair) {
-        if !s.base.fenced {
-            s.base.logged_tick = s.base.received_tick;
-        }
-        s.base.durable_tick = s.base.received_tick;
-        s.base.unsynced = false;
-        s.base.heard |= s.base.hears;
-        self.report(s);
-    }
-
-    fn report(&self, s: &mut Pair) {
-        // What rests on a record that is not on disk is not said.
-        let elsewhere = self.mutant == Mutant::NoticeOnOtherStream;
-        let notice = if elsewhere || s.base.unsynced { 0 } else { s.base.notice };
-        s.down.push(Report::Durable { tick: s.base.durable_tick, notice });
-    }
-
-    fn cell_takes(s: &mut Pair, report: Report) {
-        match report {
-            Report::Durable { tick, notice } => {
-                if tick > s.cell.durable_tick {
-                    s.cell.durable_tick = tick;
-                    if let Some(real) = &mut s.cell.real {
-                        real.unacked_steps = 0;
-                    }
-                }
-                Self::drop_up_to(&mut s.cell, notice);
-            }
-            Report::Notice(epoch) => Self::drop_up_to(&mut s.cell, epoch),
-            Report::Grant(epoch) => {
-                if epoch > s.cell.top && !s.cell.fenced {
-                    s.cell.top = epoch;
-                    s.cell.real = Some(Real::activated(epoch));
-                }
-            }
-            Report::Fenced => {
-                s.cell.real = None;
-                s.cell.fenced = true;
-            }
-        }
-    }
-
-    fn drop_up_to(cell: &mut Cell, epoch: Epoch) {
-        cell.top = cell.top.max(epoch);
-        if cell.real.is_some_and(|real| real.epoch <= epoch) {
-            cell.real = None;
-        }
-    }
-
-    fn give_to_somebody_else(base: &mut Base) {
-        base.epoch += 1;
-        base.owned_by_cell = false;
-        base.heard = true;
-        base.hears = false;
-    }
-
-    fn restart_base(s: &mut Pair) {
-        if s.base.unsynced {
-            // The record is lost: its epoch never was, and the ownership before it never ended.
-            if let Some(real) = &mut s.cell.real {
-                real.stale_ticks = 0;
-            }
-            s.base.unsynced = false;
-            s.base.epoch -= 1;
-            s.base.owned_by_cell = true;
-            s.base.heard = false;
-        }
-        s.base.received_tick = s.base.logged_tick;
-        s.base.durable_tick = s.base.logged_tick;
-        s.base.notice = 0;
-        s.base.hears = false;
-        s.base.linked = false;
-        s.up.clear();
-    }
-
-    fn reconnect(&self, s: &mut Pair) {
-        s.up.clear();
-        s.down.clear();
-        s.base.linked = true;
-        let held = s.cell.real.map(|real| real.epoch);
-        let step = if self.mutant == Mutant::ResyncOmitsHeld { None } else { held };
-        s.up.push(Bundle { tick: s.cell.tick, step });
-        if self.mutant == Mutant::NewBaseOpensWindow {
-            s.cell.durable_tick = s.cell.tick;
-        }
-        if s.base.owned_by_cell && !s.base.heard {
-            s.down.push(Report::Grant(s.base.epoch));
-        }
-    }
-
     fn happen(&self, s: &mut Pair, action: Action) {
         match action {
             Action::Tick { change } => self.tick(s, change),
@@ -203,6 +48,7 @@ impl Window {
             Action::Sync => self.sync(s),
             Action::CellReads => {
                 let report = s.down.remove(0);
+                s.cell.resync |= std::mem::take(&mut s.cell.gap);
                 Self::cell_takes(s, report);
             }
             Action::CellReadsAside(report) => {
@@ -231,13 +77,45 @@ impl Window {
                 s.base.owned_by_cell = true;
                 s.base.heard = false;
                 s.base.hears = false;
-                s.down.push(Report::Grant(s.base.epoch));
+                self.grant(s);
+            }
+            Action::RepeatGrant => self.grant(s),
+            Action::LoseUp => {
+                s.used.losses += 1;
+                Self::lose_up(s);
+                s.base.gap = true;
+            }
+            Action::LoseDown => {
+                s.used.losses += 1;
+                s.down.clear();
+                s.cell.gap = true;
             }
             Action::RestartBase => {
                 s.used.restarts += 1;
                 Self::restart_base(s);
             }
             Action::Reconnect => self.reconnect(s),
+        }
+    }
+
+    fn disturbances(&self, s: &Pair, out: &mut Vec<Action>) {
+        let (base, used, budget) = (&s.base, &s.used, &self.budget);
+        if !base.fenced && used.verdicts < budget.verdicts {
+            out.push(Action::Verdict);
+        }
+        if base.owned_by_cell && !base.heard && used.deadlines < budget.deadlines {
+            out.push(Action::Deadline);
+        }
+        let elsewhere = !base.owned_by_cell && !base.unsynced && !base.fenced;
+        if elsewhere && base.linked && used.grants < budget.grants {
+            out.push(Action::GrantAgain);
+        }
+        if used.restarts < budget.restarts {
+            out.push(Action::RestartBase);
+        }
+        if base.linked && used.losses < budget.losses {
+            out.extend((!s.up.is_empty()).then_some(Action::LoseUp));
+            out.extend((!s.down.is_empty()).then_some(Action::LoseDown));
         }
     }
 
@@ -256,6 +134,13 @@ impl Window {
                 logged_tick: 0,
                 durable_tick: 0,
                 received_tick: 0,
+                counted_tick: 0,
+                whole_tick: 0,
+                listed: true,
+                asks: false,
+                gap: false,
+                misses_step: false,
+                unlogged_step: false,
                 notice: 0,
                 linked: true,
             },
@@ -264,20 +149,6 @@ impl Window {
             aside: Vec::new(),
             used: Budget::default(),
             overran: false,
-        }
-    }
-}
-
-impl Real {
-    fn activated(epoch: Epoch) -> Real {
-        Real {
-            epoch,
-            spoke: false,
-            ran_at_once: false,
-            changed: false,
-            unacked_steps: 0,
-            stale_ticks: 0,
-            owner_ticks: 0,
         }
     }
 }
@@ -291,8 +162,8 @@ impl Model for Window {
     }
 
     fn actions(&self, s: &Pair, out: &mut Vec<Action>) {
-        let (base, used, budget) = (&s.base, &s.used, &self.budget);
-        if s.cell.tick < self.ticks_max && !s.cell.fenced {
+        let base = &s.base;
+        if s.cell.tick < self.ticks_max + self.settle_ticks && !s.cell.fenced {
             out.push(Action::Tick { change: false });
             if self.may_simulate(&s.cell) {
                 out.push(Action::Tick { change: true });
@@ -302,8 +173,8 @@ impl Model for Window {
             out.push(Action::BaseReads);
         }
         let answers = !base.fenced || self.mutant == Mutant::FencedKeepsAdvancing;
-        let unlogged = !base.fenced && base.received_tick > base.logged_tick;
-        let unreported = base.received_tick > base.durable_tick;
+        let unlogged = !base.fenced && (base.counted_tick > base.logged_tick || base.unlogged_step);
+        let unreported = base.counted_tick > base.durable_tick || base.asks;
         if base.linked
             && answers
             && (unlogged || unreported || base.unsynced || base.hears && !base.heard)
@@ -314,21 +185,16 @@ impl Model for Window {
             out.push(Action::CellReads);
         }
         out.extend(s.aside.iter().map(|report| Action::CellReadsAside(*report)));
-        if !base.fenced && used.verdicts < budget.verdicts {
-            out.push(Action::Verdict);
-        }
-        if base.owned_by_cell && !base.heard && used.deadlines < budget.deadlines {
-            out.push(Action::Deadline);
-        }
-        let elsewhere = !base.owned_by_cell && !base.unsynced && !base.fenced;
-        if elsewhere && base.linked && used.grants < budget.grants {
-            out.push(Action::GrantAgain);
-        }
-        if used.restarts < budget.restarts {
-            out.push(Action::RestartBase);
-        }
         if !base.linked {
             out.push(Action::Reconnect);
+        }
+        let waits = base.owned_by_cell && !base.heard && !base.unsynced && base.linked;
+        let under_way = |report: &Report| *report == Report::Grant(base.epoch);
+        if waits && !s.down.iter().any(under_way) && s.cell.real.is_none() {
+            out.push(Action::RepeatGrant);
+        }
+        if s.cell.tick <= self.ticks_max {
+            self.disturbances(s, out);
         }
     }
 
@@ -340,5 +206,27 @@ impl Model for Window {
 
     fn properties(&self) -> Vec<Property<Self>> {
         properties::all()
+    }
+}
+
+impl Converges for Window {
+    fn is_disturbance(&self, _: &Pair, action: &Action) -> bool {
+        matches!(
+            action,
+            Action::Verdict
+                | Action::Deadline
+                | Action::GrantAgain
+                | Action::RestartBase
+                | Action::LoseUp
+                | Action::LoseDown
+        )
+    }
+
+    fn has_converged(&self, s: &Pair) -> bool {
+        properties::has_converged(self, s)
+    }
+
+    fn is_asked(&self, s: &Pair) -> bool {
+        s.cell.tick <= self.ticks_max
     }
 }

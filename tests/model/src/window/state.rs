@@ -39,9 +39,13 @@ pub struct Cell {
     pub real: Option<Real>,
     /// It has read that its incarnation is fenced: it has dropped everything and takes nothing.
     pub fenced: bool,
+    /// It will say in its next bundle what it holds.
+    pub resync: bool,
+    /// Reports were lost before the next one that it reads.
+    pub gap: bool,
 }
 
-/// The base. What is called volatile, `received_tick`, `notice` and `linked` are lost in a crash.
+/// The base. Only `epoch`, `owned_by_cell`, `heard`, `fenced` and `logged_tick` survive a crash.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Base {
     /// Current epoch of the entity.
@@ -62,6 +66,20 @@ pub struct Base {
     pub durable_tick: Tick,
     /// The newest tick received.
     pub received_tick: Tick,
+    /// The newest tick received that may be reported once it is synced.
+    pub counted_tick: Tick,
+    /// The cellapp has said what it holds since the stream was last known to have lost something.
+    pub listed: bool,
+    /// The next report asks the cellapp what it holds.
+    pub asks: bool,
+    /// Bundles were lost before the next one that it reads.
+    pub gap: bool,
+    /// For the properties: the newest tick received before which no step of the owner is missing.
+    pub whole_tick: Tick,
+    /// For the properties: a step of the owner was lost and not sent again.
+    pub misses_step: bool,
+    /// For the properties: a step was taken in and is not in the log.
+    pub unlogged_step: bool,
     /// The highest epoch that the cellapp has to be told is over.
     pub notice: Epoch,
     /// The stream to the cellapp exists.
@@ -75,6 +93,9 @@ pub struct Bundle {
     pub tick: Tick,
     /// The step of the entity, if there is one: the epoch it claims.
     pub step: Option<Epoch>,
+    /// It names what the cellapp holds, and with it come all steps that are not acknowledged. A
+    /// list that would name nothing is not sent.
+    pub lists: bool,
 }
 
 /// A message from the base.
@@ -86,6 +107,8 @@ pub enum Report {
         tick: Tick,
         /// Every epoch up to this one is over for the cellapp.
         notice: Epoch,
+        /// Say what you hold.
+        asks: bool,
     },
     /// Only that epochs are over (the mutant that puts notices on another stream).
     Notice(Epoch),
@@ -106,6 +129,8 @@ pub struct Budget {
     pub grants: u8,
     /// Baseapp crashes.
     pub restarts: u8,
+    /// Times that a direction of the stream begins anew and loses what was under way in it.
+    pub losses: u8,
 }
 
 /// The whole state.
