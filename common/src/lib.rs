@@ -3,6 +3,7 @@
 //! messages that processes exchange.
 
 pub mod cluster;
+pub mod dawdle;
 pub mod digest;
 pub mod journal;
 pub mod link;

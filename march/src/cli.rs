@@ -36,6 +36,9 @@ pub(crate) enum Verb {
     Order(OrderArgs),
     /// Judges the journals of a cluster.
     Audit(AuditArgs),
+    /// Runs the cores of a cluster in simulated worlds full of faults, and judges what happened.
+    #[cfg(feature = "sim")]
+    Sim(SimArgs),
     /// Asks one process whether it is ready; for containers.
     Healthcheck(HealthArgs),
     /// Runs a cellapp.
@@ -251,6 +254,25 @@ pub(crate) struct OrderArgs {
 pub(crate) struct AuditArgs {
     /// The folder with the journals and the bases' logs, which are only read.
     pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[cfg(feature = "sim")]
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SimArgs {
+    /// How many seeds; each is one world.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) first: u64,
+    /// What may go wrong: `all` is what each seed draws, `none` nothing, or a list of classes.
+    #[arg(long, default_value = "all")]
+    pub(crate) faults: String,
+    /// For how many ticks things go wrong.
+    #[arg(long, default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(150..=1_000_000))]
+    pub(crate) ticks: u64,
     #[command(flatten)]
     pub(crate) output: Output,
 }

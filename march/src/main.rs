@@ -54,6 +54,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Space(args) => verbs::space::run(args).await,
             Verb::Order(args) => verbs::order::run(&args),
             Verb::Audit(args) => verbs::audit::run(&args),
+            #[cfg(feature = "sim")]
+            Verb::Sim(args) => verbs::sim::run(&args),
             Verb::Healthcheck(args) => verbs::healthcheck::run(args).await,
         }
     });

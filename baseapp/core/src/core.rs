@@ -262,6 +262,11 @@ impl BaseCore {
         self.config.seeded_bug == Some(bug)
     }
 
+    /// Whether to dawdle here, where that is allowed, in one of so many cases.
+    pub(crate) fn dawdles(&mut self, one_in: u64) -> bool {
+        self.config.dawdle.as_mut().is_some_and(|dawdle| dawdle.here(one_in))
+    }
+
     pub(crate) const fn is_frozen(&self) -> bool {
         self.frozen
     }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use marchland_common::cluster::MapChange;
+use marchland_common::dawdle::Dawdle;
 use marchland_common::journal::Event;
 use marchland_common::msg::{Frame, HandoffRefusal, Moment, Outgoing};
 use marchland_common::order::{
@@ -34,6 +35,8 @@ pub struct BaseConfig {
     pub command_deadline: u64,
     /// A deliberate fault, for the tests of the audit.
     pub seeded_bug: Option<BaseBug>,
+    /// Where it may be slow it now and then is, for simulations; no process sets it.
+    pub dawdle: Option<Dawdle>,
 }
 
 /// Deliberate faults: each must make the audit fail.
@@ -68,6 +71,7 @@ impl BaseConfig {
             id_reserve: 1_000,
             command_deadline: 100,
             seeded_bug: None,
+            dawdle: None,
         }
     }
 }

@@ -64,6 +64,18 @@ impl BaseCore {
         self.store.part_count() as u64 * 512
     }
 
+    /// Messages whose answers their senders have not closed durably, by sender and number.
+    pub fn open_messages(&self) -> impl Iterator<Item = (EntityId, u64)> + '_ {
+        let entities = self.store.entities.iter();
+        entities.flat_map(|(id, l)| l.state.outbox.open.keys().map(|n| (*id, *n)))
+    }
+
+    /// How often it dawdled because a simulation asked for it.
+    #[must_use]
+    pub fn dawdled(&self) -> u64 {
+        self.config.dawdle.map_or(0, |dawdle| dawdle.times())
+    }
+
     /// The newest record written.
     #[must_use]
     pub const fn last_lsn(&self) -> Lsn {

@@ -108,6 +108,11 @@ impl Cell {
         self.config.seeded_bug == Some(bug)
     }
 
+    /// Whether to dawdle here, where that is allowed, in one of so many cases.
+    pub fn dawdles(&mut self, one_in: u64) -> bool {
+        self.config.dawdle.as_mut().is_some_and(|dawdle| dawdle.here(one_in))
+    }
+
     pub fn event(&mut self, event: Event) {
         self.out.events.push(event);
     }

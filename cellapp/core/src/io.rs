@@ -1,6 +1,7 @@
 //! What goes into the core of a cellapp and what comes out: nothing else reaches it.
 
 use marchland_common::cluster::MapChange;
+use marchland_common::dawdle::Dawdle;
 use marchland_common::journal::Event;
 use marchland_common::msg::{Frame, Outgoing};
 use marchland_common::order::{EntityId, Node, Tick};
@@ -46,6 +47,8 @@ pub struct CellConfig {
     pub bundle_bytes_max: usize,
     /// A deliberate fault, for the tests of the audit.
     pub seeded_bug: Option<CellBug>,
+    /// Where it may be slow it now and then is, for simulations; no process sets it.
+    pub dawdle: Option<Dawdle>,
 }
 
 /// Deliberate faults: each must make the audit fail.
@@ -96,6 +99,7 @@ impl CellConfig {
             view_bytes: 1_024,
             bundle_bytes_max: 1 << 20,
             seeded_bug: None,
+            dawdle: None,
         }
     }
 }

@@ -5,6 +5,8 @@ pub(crate) mod entity;
 pub(crate) mod handoff;
 pub(crate) mod healthcheck;
 pub(crate) mod order;
+#[cfg(feature = "sim")]
+pub(crate) mod sim;
 pub(crate) mod space;
 pub(crate) mod status;
 

@@ -1,49 +1,19 @@
-//! What one run is made of, and which faults a seed draws.
+//! What one run is made of.
 
+use crate::faults::{Class, Faults};
+use crate::incident::Scripted;
 use marchland_baseapp_core::io::BaseBug;
 use marchland_cellapp_core::io::CellBug;
 use marchland_common::rng::Rng;
 use serde::{Deserialize, Serialize};
 
 /// Length of a tick in microseconds.
-pub(crate) const STEP_US: u64 = 50_000;
+pub const STEP_US: u64 = 50_000;
 
-/// The classes of faults. A seed draws each on or off; one that is on happens at least once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Faults {
-    /// Delays that differ per message and link, up to several ticks: reorder across streams.
-    pub delays: bool,
-    /// Connections that break and come back: loss, then duplicates.
-    pub cuts: bool,
-    /// Processes that stand still for a while and catch up or drop ticks.
-    pub stalls: bool,
-    /// Disks that take up to half a second.
-    pub disks: bool,
-    /// Watches that are late or lose events until the next full list.
-    pub store: bool,
-    /// Cells that change their owner while everybody learns it at another time.
-    pub layouts: bool,
-    /// Clients that lose their stream and come back.
-    pub clients: bool,
-}
-
-impl Faults {
-    /// Draws a mix: each class with a chance of one half, and never none.
-    #[must_use]
-    pub fn draw(rng: &mut Rng) -> Self {
-        let bits = 1 + rng.below(127);
-        let on = |n: u32| bits & (1 << n) != 0;
-        Self {
-            delays: on(0),
-            cuts: on(1),
-            stalls: on(2),
-            disks: on(3),
-            store: on(4),
-            layouts: on(5),
-            clients: on(6),
-        }
-    }
-}
+/// Ticks after the heal in which everything must come right again.
+pub const LIVENESS_TICKS: u64 = 100;
+/// Ticks after that, so that the audit sees what came of it.
+const REST_TICKS: u64 = 60;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,10 +28,13 @@ pub struct SimConfig {
     pub wolves: usize,
     /// Entities with one.
     pub players: usize,
-    /// How many ticks.
+    /// How many ticks faults happen in. Then everything is healed, and must come right within
+    /// [`LIVENESS_TICKS`].
     pub ticks: u64,
     /// Which faults happen.
     pub faults: Faults,
+    /// Faults that happen at a certain tick, beside those that are drawn.
+    pub script: Vec<(u64, Scripted)>,
     /// Every how many ticks an entity is ordered to another cellapp; 0 is never.
     pub order_every: u64,
     /// Whether all work, skew, network and disk times stay below the bounds inside of which a
@@ -89,7 +62,8 @@ impl SimConfig {
             players: 12,
             ticks: 1_200,
             faults: Faults::draw(&mut rng),
-            order_every: 30,
+            script: Vec::new(),
+            order_every: 10,
             calm: false,
             keep_inputs: false,
             cell_bug: None,
@@ -100,7 +74,25 @@ impl SimConfig {
     /// A run without faults whose times stay inside the bounds of an unnoticed handoff.
     #[must_use]
     pub fn calm(seed: u64) -> Self {
-        let faults = Faults::default();
-        Self { faults, calm: true, ..Self::of_seed(seed) }
+        Self { faults: Faults::NONE, order_every: 30, calm: true, ..Self::of_seed(seed) }
+    }
+
+    pub(crate) const fn has(&self, class: Class) -> bool {
+        self.faults.has(class)
+    }
+
+    /// When everything is healed, in microseconds.
+    pub(crate) const fn heal_us(&self) -> u64 {
+        self.ticks * STEP_US
+    }
+
+    /// When everything must have come right, in microseconds.
+    pub(crate) const fn settled_us(&self) -> u64 {
+        (self.ticks + LIVENESS_TICKS) * STEP_US
+    }
+
+    /// When the run is over, in microseconds.
+    pub(crate) const fn end_us(&self) -> u64 {
+        self.settled_us() + REST_TICKS * STEP_US
     }
 }

@@ -1,58 +1,81 @@
 //! What happens when: one queue of happenings, ordered by time and then by when they were planned.
 
+use crate::incident::Incident;
 use crate::links::Parcel;
 use marchland_baseapp_core::io::{ClientEvent, ToClient};
 use marchland_cellapp_core::io::Completion;
 use marchland_common::link::{Ack, Connection, Frame, Resume};
 use marchland_common::msg::Outgoing;
-use marchland_common::order::{Lsn, NodeName};
+use marchland_common::order::{Lsn, Node, NodeName};
 use std::collections::BTreeMap;
 
-/// A direction between two processes.
-pub(crate) type Way = (NodeName, NodeName);
+/// A direction between two lives.
+pub(crate) type Way = (Node, Node);
+
+/// What leaves a process.
+pub(crate) enum Outward {
+    Bundles(Vec<Outgoing>),
+    Told(ToClient),
+}
 
 /// One thing that happens.
 pub(crate) enum Happening {
     /// A process looks at its clock.
-    Wake(NodeName),
+    Wake(Node),
     /// A baseapp may send what became durable.
-    Release(NodeName),
-    /// A process's bundles leave it.
-    Send(NodeName, Vec<Outgoing>),
+    Release(Node),
+    /// Something leaves a process.
+    Leave(Node, Outward),
+    /// A process tries to connect to another, to send to it.
+    Dial(Way),
+    /// The attempt with this number is greeted by the receiver.
+    Hello(Way, u64, Resume),
+    /// The welcome of the attempt with this number reaches the sender.
+    Welcome(Way, u64, Resume),
     /// A frame arrives over a connection (by the receiver's name of it).
     Arrive(Way, Connection, Frame<Parcel>),
     /// Credit arrives over a connection (by the sender's name of it).
     Credit(Way, Connection, Ack),
-    /// A connection breaks.
-    Cut(Way),
-    /// A connection is made.
-    Connect(Way),
-    /// Both ends said where they are: the sender learns where the receiver is.
-    Greeted(Way, Resume, Resume),
+    /// The connection of a line ends.
+    Fin(Way),
+    /// Keep-alives between two processes had no answer for long enough, if it is still so.
+    Lapse(NodeName, NodeName),
     /// A disk finished.
-    Synced(NodeName, Lsn),
-    /// A process hears that the store changed.
-    Notice(NodeName),
+    Synced(Node, Lsn),
+    /// A process looks what its watch of the store says.
+    Watch(Node),
+    /// A process lists the whole store, as it does now and then.
+    List(Node),
+    /// A process renews its lease.
+    Renew(Node),
+    /// A process starts.
+    Start(NodeName),
+    /// A process ends because it heard that its life is over.
+    Over(Node),
+    /// The manager looks around.
+    Manage,
     /// Asynchronous work is done.
-    Worked(NodeName, Completion),
+    Worked(Node, Completion),
     /// A player acts.
     Act(usize),
     /// Something that a client said reaches its baseapp.
-    Said(NodeName, ClientEvent),
+    Said(Node, ClientEvent),
     /// Something that a baseapp said reaches a client.
-    Told(NodeName, ToClient),
+    Told(Node, ToClient),
     /// A client's stream breaks.
     Hangup(usize),
+    /// The stream of a client to a life that is over breaks.
+    Broken(usize, Node),
     /// A client comes back.
     Return(usize),
     /// An operator orders a handoff.
     Order,
-    /// Cells change their owners.
-    Relayout,
-    /// A process stands still for this long.
-    Stall(NodeName, u64),
-    /// A disk stands still for this long.
-    DiskStall(NodeName, u64),
+    /// A fault begins or ends.
+    Incident(Incident),
+    /// Every fault ends.
+    Heal,
+    /// Everything must have come right.
+    Settled,
 }
 
 /// The queue. Time is in microseconds.

@@ -1,184 +1,315 @@
-//! The coordination store: the stand-in's state machine, and what each process last read of it.
-//!
-//! A watch is a hint here as anywhere: a process that hears of a change lists everything and takes
-//! what differs.
+//! The coordination store: the stand-in's state machine, and the transactions that processes and
+//! the manager make in it.
 
-use crate::config::SimConfig;
-use crate::happening::{Agenda, Happening};
-use marchland_common::cluster::{MapChange, Member, MemberState, SlotOwner};
-use marchland_common::order::{Node, NodeKind, NodeName, SlotId, SpaceId, Term};
-use marchland_common::rng::Rng;
+use crate::watch::everything;
+use marchland_common::cluster::{Member, MemberState, SlotOwner};
+use marchland_common::order::{Incarnation, Node, NodeName, SlotId, SpaceId, Term};
 use marchland_common::world::Layout;
 use marchland_frontier_core::spaces;
 use marchland_manager_core::{Facts, SpaceSpec, Write, plan};
 use marchland_standin_core::{
-    Config, Handled, KeyRange, KeyValue, PutRequest, RangeRequest, Request, Response, Standin,
+    Compare, CompareResult, CompareTarget, Config, DeleteRangeRequest, Handled, KeyRange, KeyValue,
+    OpRequest, PutRequest, RangeRequest, Request, Response, Revision, Standin, TxnRequest,
+    WatchCursor, WatchPoll,
 };
 use std::collections::BTreeMap;
 
-/// What a process last read.
-#[derive(Default)]
-struct Known {
-    members: Vec<Member>,
-    slots: Vec<SlotOwner>,
-    layouts: BTreeMap<SpaceId, u64>,
-}
+/// How long a lease lives without being renewed, in seconds.
+pub(crate) const TTL_S: i64 = 5;
 
 pub(crate) struct Store {
     standin: Standin,
-    known: BTreeMap<NodeName, Known>,
-    rng: Rng,
-    faulty: bool,
-    pub(crate) lost_notices: u64,
+    leases: i64,
+    /// How long the store's own clock stood still before the present absence.
+    lag_us: u64,
+    /// Since when and until when nobody is answered, and whether its clock stands still meanwhile.
+    away: (u64, u64),
+    clock_stops: bool,
 }
 
-/// A lost event is found by the next full list, at the latest after this long.
-const RELIST_US: u64 = 3_000_000;
+/// What became of an attempt to take a name.
+pub(crate) enum Claim {
+    Ours(Node, i64),
+    /// The key changed meanwhile: look again.
+    Again,
+}
+
+/// What a renewal found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    Renewed(i64),
+    /// This life was declared dead, or its name is another's.
+    Over,
+}
 
 impl Store {
-    pub(crate) fn new(config: &SimConfig) -> Self {
-        Self {
-            standin: Standin::new(Config::default()),
-            known: BTreeMap::new(),
-            rng: Rng::child(config.seed, 0x7374_6f72),
-            faulty: config.faults.store,
-            lost_notices: 0,
+    pub(crate) fn new() -> Self {
+        let standin = Standin::new(Config::default());
+        Self { standin, leases: 0, lag_us: 0, away: (0, 0), clock_stops: false }
+    }
+
+    /// Answers nobody for a while. Its clock may stand still meanwhile, as that of a stopped
+    /// process whose leases are given their whole time again.
+    pub(crate) fn go_away(&mut self, now: u64, for_us: u64, clock_stops: bool) {
+        self.lag_us += self.stood_still(now);
+        (self.away, self.clock_stops) = ((now, now + for_us), clock_stops);
+    }
+
+    pub(crate) fn come_back(&mut self, now: u64) {
+        self.away.1 = self.away.1.min(now).max(self.away.0);
+    }
+
+    pub(crate) const fn is_away(&self, now: u64) -> bool {
+        now < self.away.1
+    }
+
+    fn stood_still(&self, now: u64) -> u64 {
+        if self.clock_stops { now.min(self.away.1) - self.away.0 } else { 0 }
+    }
+
+    fn clock_ms(&self, now: u64) -> u64 {
+        now.saturating_sub(self.lag_us + self.stood_still(now)) / 1_000
+    }
+
+    fn handle(&mut self, now: u64, request: Request) -> Response {
+        match self.standin.handle(self.clock_ms(now), request).handled {
+            Handled::Answered(Ok(reply)) => reply.body,
+            other => unreachable!("a plain request succeeds: {other:?}"),
         }
     }
 
-    fn put(&mut self, now: u64, key: &str, value: Vec<u8>) {
-        let put = PutRequest { key: key.as_bytes().to_vec(), value, ..PutRequest::default() };
-        let outcome = self.standin.handle(now / 1_000, Request::Put(put));
-        assert!(
-            matches!(&outcome.handled, Handled::Answered(Ok(_))),
-            "a plain put succeeds: {:?}",
-            outcome.handled
-        );
+    pub(crate) fn revision(&self) -> Revision {
+        self.standin.revision()
     }
 
-    fn list(&mut self, now: u64, prefix: &str) -> Vec<KeyValue> {
+    /// Takes leases away that ran out by now.
+    pub(crate) fn expire(&mut self, now: u64) {
+        drop(self.standin.expire(self.clock_ms(now)));
+    }
+
+    /// The oldest revision that a watch may ask for.
+    pub(crate) fn oldest(&self) -> Revision {
+        self.standin.compacted().max(1)
+    }
+
+    pub(crate) fn compact(&mut self, now: u64) {
+        let revision = self.revision();
+        if revision > self.standin.compacted() {
+            self.handle(now, Request::Compact { revision });
+        }
+    }
+
+    pub(crate) fn watch_from(&self, revision: Revision) -> WatchCursor {
+        self.standin.watch(everything(), revision)
+    }
+
+    pub(crate) fn poll(&self, cursor: &mut WatchCursor) -> WatchPoll {
+        self.standin.poll_watch(cursor, self.revision())
+    }
+
+    pub(crate) fn list(&mut self, now: u64, prefix: &str) -> (Revision, Vec<KeyValue>) {
         let range = RangeRequest { range: KeyRange::prefix(prefix), ..RangeRequest::default() };
-        match self.standin.handle(now / 1_000, Request::Range(range)).handled {
-            Handled::Answered(Ok(reply)) => match reply.body {
-                Response::Range(range) => range.kvs,
-                other => unreachable!("a range answers with a range, not {other:?}"),
-            },
-            other => unreachable!("a plain range succeeds: {other:?}"),
+        match self.handle(now, Request::Range(range)) {
+            Response::Range(range) => (self.revision(), range.kvs),
+            other => unreachable!("a range answers with a range, not {other:?}"),
         }
     }
 
-    /// Registers a process: its incarnation is the create revision of its key.
-    pub(crate) fn register(&mut self, now: u64, name: NodeName) -> Node {
-        self.put(now, &format!("member/{name}"), Vec::new());
-        let lives = self.members(now);
-        lives.into_iter().find(|m| m.node.name == name).map_or_else(
-            || unreachable!("a key that was just put is listed"),
-            |m| {
-                self.known.insert(name, Known::default());
-                m.node
-            },
-        )
+    fn get(&mut self, now: u64, key: &str) -> Option<KeyValue> {
+        let (_, kvs) = self.list(now, key);
+        kvs.into_iter().find(|kv| kv.key == key.as_bytes())
     }
 
-    fn members(&mut self, now: u64) -> Vec<Member> {
-        let member = |kv: KeyValue| {
-            let key = String::from_utf8(kv.key).ok()?;
-            let name: NodeName = key.strip_prefix("member/")?.parse().ok()?;
-            let node = Node::new(name.kind, name.number, kv.create_revision as u64);
-            Some(Member { node, state: MemberState::Serving })
-        };
-        self.list(now, "member/").into_iter().filter_map(member).collect()
+    fn txn(&mut self, now: u64, compare: Vec<Compare>, success: Vec<OpRequest>) -> bool {
+        let txn = TxnRequest { compare, success, failure: Vec::new() };
+        match self.handle(now, Request::Txn(txn)) {
+            Response::Txn(txn) => txn.succeeded,
+            other => unreachable!("a transaction answers as one, not {other:?}"),
+        }
     }
 
-    fn slots(&mut self, now: u64) -> Vec<SlotOwner> {
-        let slot = |kv: KeyValue| {
-            let key = String::from_utf8(kv.key).ok()?;
-            let slot: SlotId = key.strip_prefix("slot/")?.parse().ok()?;
-            let base = String::from_utf8(kv.value).ok()?.parse().ok()?;
-            Some(SlotOwner { slot, base, term: Term(kv.mod_revision as u64) })
+    fn grant(&mut self, now: u64) -> i64 {
+        self.leases += 1;
+        let id = self.leases;
+        self.handle(now, Request::LeaseGrant { id, ttl_s: TTL_S });
+        id
+    }
+
+    /// Takes a name whose last holder, if its key is there, nobody answers for: one transaction
+    /// writes the tombstone of that life and registers this one.
+    pub(crate) fn claim(&mut self, now: u64, name: NodeName) -> Claim {
+        let key = member_key(name);
+        let lease = self.grant(now);
+        let holder = self.get(now, &key);
+        let mut success = Vec::new();
+        let guard = match &holder {
+            None => absent(&key),
+            Some(kv) => {
+                let old = member_of(kv).map_or(Incarnation(0), |m| m.node.incarnation);
+                success.push(put(&dead_key(old), b"replaced".to_vec(), 0));
+                unchanged(&key, kv.mod_revision)
+            }
         };
-        self.list(now, "slot/").into_iter().filter_map(slot).collect()
+        success.push(put(&key, Vec::new(), lease));
+        if !self.txn(now, vec![guard], success) {
+            return Claim::Again;
+        }
+        let kv = self.get(now, &key);
+        let member = kv.as_ref().and_then(member_of);
+        match member {
+            Some(member) => Claim::Ours(member.node, lease),
+            None => Claim::Again,
+        }
+    }
+
+    /// Renews a lease; where it is gone, registers the same life again, unless that is over.
+    pub(crate) fn renew(&mut self, now: u64, node: Node, lease: i64) -> Renewal {
+        let key = member_key(node.name);
+        let renewed = match self.handle(now, Request::LeaseKeepAlive { id: lease }) {
+            Response::LeaseKeepAlive { ttl_s, .. } => ttl_s > 0,
+            other => unreachable!("a renewal answers as one, not {other:?}"),
+        };
+        let kv = self.get(now, &key);
+        let holder = kv.as_ref().and_then(member_of);
+        match holder {
+            Some(member) if member.node == node && renewed => return Renewal::Renewed(lease),
+            Some(member) if member.node != node => return Renewal::Over,
+            _ => {}
+        }
+        let lease = self.grant(now);
+        let guards = vec![absent(&dead_key(node.incarnation)), absent(&key)];
+        let value = node.incarnation.0.to_string().into_bytes();
+        match self.txn(now, guards, vec![put(&key, value, lease)]) {
+            true => Renewal::Renewed(lease),
+            false => Renewal::Over,
+        }
+    }
+
+    /// Gives a life up: its tombstone, and the end of its registration.
+    pub(crate) fn bury(&mut self, now: u64, node: Node) {
+        let key = member_key(node.name);
+        let stone = put(&dead_key(node.incarnation), b"verdict".to_vec(), 0);
+        let kv = self.get(now, &key);
+        let is_its = kv.as_ref().and_then(member_of).is_some_and(|member| member.node == node);
+        let mut success = vec![stone];
+        success.extend(is_its.then(|| delete(&key)));
+        self.txn(now, Vec::new(), success);
+    }
+
+    /// Takes every lease away.
+    pub(crate) fn kill_leases(&mut self, now: u64) {
+        let Response::Leases(ids) = self.handle(now, Request::Leases) else { return };
+        for id in ids {
+            self.handle(now, Request::LeaseRevoke { id });
+        }
+    }
+
+    pub(crate) fn members(&mut self, now: u64) -> Vec<Member> {
+        self.list(now, "member/").1.iter().filter_map(member_of).collect()
     }
 
     pub(crate) fn layouts(&mut self, now: u64) -> BTreeMap<SpaceId, Layout> {
-        let layout = |kv: KeyValue| {
-            let layout: Layout = postcard::from_bytes(&kv.value).ok()?;
-            Some((layout.space, layout))
-        };
-        self.list(now, "space/").into_iter().filter_map(layout).collect()
+        let layouts = self.list(now, "space/").1;
+        layouts.iter().filter_map(layout_of).map(|l| (l.space, l)).collect()
     }
 
-    pub(crate) fn put_layout(&mut self, agenda: &mut Agenda, layout: &Layout) {
-        let value = postcard::to_stdvec(layout).unwrap_or_default();
-        self.put(agenda.now, &format!("space/{}", layout.space), value);
-        self.tell_all(agenda);
-    }
-
-    /// What a manager does first: slots and layouts from what is registered.
-    pub(crate) fn lay_out(&mut self, agenda: &mut Agenda) {
-        let now = agenda.now;
+    pub(crate) fn facts(&mut self, now: u64) -> Facts {
         let spec = |s: &marchland_frontier_core::SpaceSpec| {
             (s.id, SpaceSpec { id: s.id, bounds: s.bounds, cells: s.cells })
         };
-        let facts = Facts {
+        Facts {
             members: self.members(now),
+            dead: self.list(now, "dead/").1.iter().filter_map(tombstone_of).collect(),
+            slots: self.list(now, "slot/").1.iter().filter_map(slot_of).collect(),
+            layouts: self.layouts(now),
             specs: spaces().iter().map(spec).collect(),
             waited_enough: true,
             ..Facts::default()
-        };
-        for write in plan(&facts).writes {
+        }
+    }
+
+    /// Writes what a manager plans. True when there was something.
+    pub(crate) fn carry_out_plan(&mut self, now: u64, facts: &Facts) -> bool {
+        let writes = plan(facts).writes;
+        let is_something = !writes.is_empty();
+        for write in writes {
             match write {
                 Write::Slot(slot, base) => {
-                    self.put(now, &format!("slot/{slot}"), base.to_string().into_bytes());
+                    let value = base.to_string().into_bytes();
+                    self.txn(now, Vec::new(), vec![put(&format!("slot/{slot}"), value, 0)]);
                 }
-                Write::Layout(layout) => self.put_layout(agenda, &layout),
+                Write::Layout(layout) => self.put_layout(now, &layout),
                 Write::RemoveSpace(space) => unreachable!("space {space} was just asked for"),
             }
         }
-        self.tell_all(agenda);
+        is_something
     }
 
-    fn tell_all(&mut self, agenda: &mut Agenda) {
-        let names: Vec<NodeName> = self.known.keys().copied().collect();
-        // The world begins with everybody knowing the map; what changes later may come late.
-        let faulty = self.faulty && agenda.now > 0;
-        for name in names {
-            let most = if faulty { 2_000_000 } else { 15_000 };
-            let delay = self.rng.between(500, most) as u64;
-            if faulty && self.rng.chance(1, 4) {
-                self.lost_notices += 1;
-                agenda.after(RELIST_US, Happening::Notice(name));
-            } else {
-                agenda.after(delay, Happening::Notice(name));
-            }
-        }
+    pub(crate) fn put_layout(&mut self, now: u64, layout: &Layout) {
+        let value = postcard::to_stdvec(layout).unwrap_or_default();
+        let key = format!("space/{}", layout.space);
+        self.txn(now, Vec::new(), vec![put(&key, value, 0)]);
     }
+}
 
-    /// What differs from what the process read before.
-    pub(crate) fn read(&mut self, now: u64, name: NodeName) -> Vec<MapChange> {
-        let (members, slots) = (self.members(now), self.slots(now));
-        let layouts = self.layouts(now);
-        let Some(known) = self.known.get_mut(&name) else { return Vec::new() };
-        let mut changes = Vec::new();
-        if known.members != members {
-            known.members.clone_from(&members);
-            changes.push(MapChange::Members(members));
-        }
-        if known.slots != slots {
-            known.slots.clone_from(&slots);
-            changes.push(MapChange::Slots(slots));
-        }
-        for (space, layout) in layouts {
-            if known.layouts.insert(space, layout.version) != Some(layout.version) {
-                changes.push(MapChange::Layout(layout));
-            }
-        }
-        changes
-    }
+fn member_key(name: NodeName) -> String {
+    format!("member/{name}")
+}
 
-    /// All cellapps, by name.
-    pub(crate) fn cells(&mut self, now: u64) -> Vec<Node> {
-        let cells = self.members(now).into_iter().map(|m| m.node);
-        cells.filter(|n| n.name.kind == NodeKind::Cell).collect()
-    }
+fn dead_key(life: Incarnation) -> String {
+    format!("dead/{}", life.0)
+}
+
+fn put(key: &str, value: Vec<u8>, lease: i64) -> OpRequest {
+    OpRequest::Put(PutRequest {
+        key: key.as_bytes().to_vec(),
+        value,
+        lease,
+        ..PutRequest::default()
+    })
+}
+
+fn delete(key: &str) -> OpRequest {
+    OpRequest::DeleteRange(DeleteRangeRequest { range: KeyRange::one(key), prev_kv: false })
+}
+
+fn absent(key: &str) -> Compare {
+    compare(key, CompareTarget::Create(0))
+}
+
+fn unchanged(key: &str, revision: Revision) -> Compare {
+    compare(key, CompareTarget::Mod(revision))
+}
+
+fn compare(key: &str, target: CompareTarget) -> Compare {
+    Compare { range: KeyRange::one(key), target, result: CompareResult::Equal }
+}
+
+fn key_after<'a>(kv: &'a KeyValue, prefix: &str) -> Option<&'a str> {
+    std::str::from_utf8(&kv.key).ok()?.strip_prefix(prefix)
+}
+
+/// The member that a key tells of. Its incarnation is the revision of its first value; later ones
+/// name it.
+pub(crate) fn member_of(kv: &KeyValue) -> Option<Member> {
+    let name: NodeName = key_after(kv, "member/")?.parse().ok()?;
+    let said = std::str::from_utf8(&kv.value).ok()?.parse().ok();
+    let life = said.unwrap_or(kv.mod_revision as u64);
+    let node = Node::new(name.kind, name.number, life);
+    Some(Member { node, state: MemberState::Serving })
+}
+
+pub(crate) fn slot_of(kv: &KeyValue) -> Option<SlotOwner> {
+    let slot: SlotId = key_after(kv, "slot/")?.parse().ok()?;
+    let base = std::str::from_utf8(&kv.value).ok()?.parse().ok()?;
+    Some(SlotOwner { slot, base, term: Term(kv.mod_revision as u64) })
+}
+
+pub(crate) fn layout_of(kv: &KeyValue) -> Option<Layout> {
+    key_after(kv, "space/")?;
+    postcard::from_bytes(&kv.value).ok()
+}
+
+pub(crate) fn tombstone_of(kv: &KeyValue) -> Option<Incarnation> {
+    key_after(kv, "dead/")?.parse().ok()
 }

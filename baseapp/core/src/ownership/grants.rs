@@ -31,7 +31,9 @@ impl BaseCore {
             }
         }
         for entity in due {
-            self.send_grant(entity);
+            if !self.dawdles(8) {
+                self.send_grant(entity);
+            }
         }
     }
 

@@ -51,6 +51,12 @@ impl CellCore {
         &self.cell.config
     }
 
+    /// How often it dawdled because a simulation asked for it.
+    #[must_use]
+    pub fn dawdled(&self) -> u64 {
+        self.cell.config.dawdle.map_or(0, |dawdle| dawdle.times())
+    }
+
     /// The tick that ran last.
     #[must_use]
     pub const fn last_tick(&self) -> Tick {

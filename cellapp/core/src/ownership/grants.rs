@@ -28,7 +28,7 @@ pub fn park(cell: &mut Cell, from: Node, offload: Offload) {
     }
     if cell.has_bug(CellBug::ActivateOnOffload) {
         activate_at_once(cell, from, offload);
-    } else if !cell.parked.put(cell.tick, from, offload) {
+    } else if cell.dawdles(8) || !cell.parked.put(cell.tick, from, offload) {
         cell.refuse(Refused::QueueFull, from, entity);
     }
 }
@@ -50,7 +50,7 @@ pub fn take(cell: &mut Cell, from: Node, grant: Grant) {
         cell.tell_base(entity, CellToBase::GrantStale { entity, epoch: grant.epoch, known });
         return;
     }
-    if !cell.accepting || cell.map.is_dead(cell.config.node) {
+    if !cell.accepting || cell.map.is_dead(cell.config.node) || cell.dawdles(8) {
         cell.refuse(Refused::NotAccepting, from, entity);
         return;
     }

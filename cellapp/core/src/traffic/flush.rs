@@ -23,7 +23,9 @@ pub fn send(cell: &mut Cell) {
     let has_room = cell.reals.len() < cell.config.reals_max;
     let accepting = cell.accepting && !cell.halted && !cell.drain.is_on() && has_room;
     for to in live {
-        let taken = cell.peers.take_bundle(to, cell.config.bundle_bytes_max);
+        // A bundle that takes one message leaves the rest for the next tick, in order.
+        let bytes_max = if cell.dawdles(40) { 0 } else { cell.config.bundle_bytes_max };
+        let taken = cell.peers.take_bundle(to, bytes_max);
         let Some((n, msgs)) = taken else { continue };
         let header = header_for(cell, to, accepting);
         let (src_tick, moment) = (cell.tick, Moment::Flush);

@@ -1,58 +1,109 @@
 //! Deliberate faults: each makes the audit fail, with the name of an invariant that it breaks.
 
-use crate::judge::{Judged, judged};
 use marchland_baseapp_core::io::BaseBug;
 use marchland_cellapp_core::io::CellBug;
-use marchland_observe::Outcome;
-use marchland_sim::{Faults, SimConfig};
+use marchland_common::order::{NodeKind, NodeName};
+use marchland_sim::{Class, Faults, Judged, Scripted, SimConfig, judged, try_run};
+use std::collections::BTreeSet;
 
 /// What the simulator itself says when a base refused steps because their digests do not fit. Some
 /// faults never get farther: the base takes nothing that does not follow from what it holds.
-const UNFIT: &str = "unfit-steps";
+const UNFIT: &str = Judged::UNFIT;
 
 /// Faults that bring the bugs out: copies, late and lost messages, frozen and stalled owners.
 fn rough(seed: u64) -> SimConfig {
-    let faults = Faults {
-        delays: true,
-        cuts: true,
-        stalls: true,
-        disks: true,
-        store: false,
-        layouts: true,
-        clients: true,
-    };
+    use Class::{Clients, Cuts, Delays, Disks, Layouts, Stalls};
+    let faults = Faults::of(&[Delays, Cuts, Stalls, Disks, Layouts, Clients]);
     SimConfig { faults, order_every: 10, ticks: 900, ..SimConfig::of_seed(seed) }
 }
 
-/// The first of some seeds whose audit fails, with what it names.
-fn caught(config: impl Fn(u64) -> SimConfig) -> Option<(u64, Vec<String>)> {
-    (1..=12).find_map(|seed| {
-        let Judged { verdict, unfit_steps, .. } = judged(&config(seed));
-        let mut names: Vec<String> = verdict.violated().into_iter().map(str::to_owned).collect();
-        if unfit_steps > 0 {
-            names.push(UNFIT.to_owned());
+/// Lives that end and are followed by others, and lives that come back from the dead.
+fn deadly(seed: u64) -> SimConfig {
+    use Class::{CrashCell, Delays, FalseVerdict, Misdelivered, OldEvents, Zombie};
+    let faults = Faults::of(&[Delays, CrashCell, FalseVerdict, Misdelivered, OldEvents, Zombie]);
+    SimConfig { faults, order_every: 2, ticks: 900, ..SimConfig::of_seed(seed) }
+}
+
+/// Owners who hear their bases and are not heard, for about as long as a grant waits for its first
+/// step: what they did is on its way when others have taken over.
+fn unheard(seed: u64) -> SimConfig {
+    let name = |kind, number| NodeName { kind, number };
+    let cut = |n: u64| {
+        let cell = name(NodeKind::Cell, 1 + (n % 3) as u16);
+        let base = name(NodeKind::Base, 1 + (n / 3 % 2) as u16);
+        (60 + n * 35, Scripted::OneWay(cell, base, 18 + (seed + n) % 10))
+    };
+    let script = (0..24).map(cut).collect();
+    SimConfig { script, order_every: 1, ticks: 900, ..SimConfig::calm(seed) }
+}
+
+#[test]
+fn without_a_bug_the_same_runs_pass() {
+    for seed in 1..=4 {
+        for config in [rough(seed), deadly(seed), unheard(seed)] {
+            let judged = judged(&config);
+            assert!(judged.complaints.is_empty(), "seed {seed}: {:#?}", judged.complaints);
         }
-        (verdict.verdict == Outcome::Fail || unfit_steps > 0).then_some((seed, names))
+    }
+}
+
+/// The first of some seeds that fails, with what it names.
+fn caught(config: impl Fn(u64) -> SimConfig) -> Option<(u64, BTreeSet<String>)> {
+    (1..=12).find_map(|seed| {
+        let complaints = match try_run(&config(seed)) {
+            Ok(judged) => judged.complaints,
+            Err(panic) => vec![panic],
+        };
+        let names: BTreeSet<String> = complaints.into_iter().map(|c| c.name).collect();
+        (!names.is_empty()).then_some((seed, names))
     })
 }
 
 fn cell(bug: CellBug, expected: &[&str]) {
-    let found = caught(|seed| SimConfig { cell_bug: Some(bug), ..rough(seed) });
-    must_name(&format!("{bug:?}"), found, expected);
+    cell_in(rough, bug, expected);
 }
 
 fn base(bug: BaseBug, expected: &[&str]) {
-    let found = caught(|seed| SimConfig { base_bug: Some(bug), ..rough(seed) });
-    must_name(&format!("{bug:?}"), found, expected);
+    base_in(rough, bug, expected);
 }
 
-fn must_name(bug: &str, found: Option<(u64, Vec<String>)>, expected: &[&str]) {
+fn must_name(bug: &str, found: Option<(u64, BTreeSet<String>)>, expected: &[&str]) {
     let Some((seed, names)) = found else { panic!("{bug} passed every seed") };
     println!("{bug}: seed {seed} fails {names:?}");
     assert!(
-        expected.iter().any(|e| names.iter().any(|n| n == e)),
+        expected.iter().any(|e| names.contains(*e)),
         "{bug} fails {names:?}, none of {expected:?}"
     );
+}
+
+fn cell_in(config: fn(u64) -> SimConfig, bug: CellBug, expected: &[&str]) {
+    let found = caught(|seed| SimConfig { cell_bug: Some(bug), ..config(seed) });
+    must_name(&format!("{bug:?}"), found, expected);
+}
+
+fn base_in(config: fn(u64) -> SimConfig, bug: BaseBug, expected: &[&str]) {
+    let found = caught(|seed| SimConfig { base_bug: Some(bug), ..config(seed) });
+    must_name(&format!("{bug:?}"), found, expected);
+}
+
+#[test]
+fn a_fenced_owner_that_goes_on_is_caught() {
+    cell_in(unheard, CellBug::IgnoreFence, &["fence", "census"]);
+}
+
+#[test]
+fn a_grant_that_any_life_takes_is_caught() {
+    cell_in(deadly, CellBug::IgnoreIncarnation, &["single-owner"]);
+}
+
+#[test]
+fn steps_of_an_ended_epoch_that_are_accepted_are_caught() {
+    base_in(unheard, BaseBug::NoEpochCheck, &["fence", "one-chain"]);
+}
+
+#[test]
+fn a_restore_that_keeps_the_epoch_is_caught() {
+    base_in(deadly, BaseBug::KeepEpoch, &["epochs-grow", "single-owner"]);
 }
 
 #[test]
