@@ -1,9 +1,13 @@
 //! The shell of a baseapp: the disk, the sockets and the threads around its core.
 
+mod belongs;
+mod broken;
 mod door;
 pub mod gateway;
 pub mod log;
 mod process;
 mod run;
 
+pub use belongs::Misfit;
+pub use broken::BrokenLog;
 pub use run::{BaseError, BaseOptions, run};

@@ -1,14 +1,18 @@
 //! The process from start to end: log first, then name, then links, then ticks.
 
+use crate::belongs::{Misfit, before_the_log, before_the_name, log_folder};
+use crate::broken::BrokenLog;
 use crate::door::{Door, OpenOrders};
 use crate::gateway::{
     Funnel, GATEWAY, GATEWAY_INSIDE, Gateway, GatewayService, PlayRules, note_name,
 };
-use crate::log::{Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery};
+use crate::log::{
+    Folder, Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery, Storage, Unbegun,
+};
 use crate::process::BaseTick;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
-use marchland_baseapp_core::log::{Recovered, replay};
+use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
 use marchland_common::order::{Node, Term};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
@@ -43,6 +47,8 @@ pub struct BaseOptions {
     pub rules: PlayRules,
     /// Entities without a client that this baseapp creates when it begins with an empty log.
     pub populate: Vec<BaseOrder>,
+    /// Whether it begins empty if its name keeps slots and the folder of its log is gone.
+    pub accept_loss: bool,
     /// For tests: a disk that misbehaves on order, on which the log is kept instead of in the
     /// process's folder.
     pub disk: Option<MemoryDisk>,
@@ -54,12 +60,15 @@ pub enum BaseError {
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// Store and log do not belong together.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
     /// The write-ahead log cannot be used.
     #[error("cannot use the write-ahead log: {0}")]
     Log(#[from] OpenError),
-    /// The records of the log do not add up.
-    #[error("the write-ahead log does not add up: {0}")]
-    Replay(#[from] marchland_baseapp_core::log::ReplayError),
+    /// The write-ahead log is damaged.
+    #[error(transparent)]
+    Broken(#[from] BrokenLog),
     /// There is no journal.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -97,6 +106,9 @@ pub async fn run(
     prepare_dir(&process.dir)?;
     let link_door = bind_to_peers(&process).await?;
     let client_door = bind(&process, options.gateway).await?;
+    if !before_the_name(&options, &shutdown).await? {
+        return Ok(());
+    }
     let inside = client_door.advertised.clone();
     let outside = options.advertise_gateway.as_ref().map(|addr| addr.at(client_door.local.port()));
     let gateway = outside.unwrap_or_else(|| inside.clone());
@@ -133,14 +145,14 @@ async fn follow(
     let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
         peers.tell(seen);
     });
-    tracing::info!("waiting for a manager to found the cluster");
     let founded = tokio::select! {
         founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
         () = shutdown.asked() => return Ok(()),
         over = life_over(registration, &feed) => return Err(BaseError::Over(over)),
     };
     let (node, over) = (registration.node(), Arc::default());
-    let parts = Parts { options, registration, node, feed, counters, founded, shutdown, over };
+    let parts =
+        Parts { options, coord, registration, node, feed, counters, founded, shutdown, over };
     parts.run(doors, addresses).await
 }
 
@@ -148,6 +160,7 @@ async fn follow(
 struct Parts<'a> {
     options: &'a BaseOptions,
     registration: &'a Registration,
+    coord: CoordClient,
     node: Node,
     feed: MapFeed,
     counters: Counters,
@@ -162,7 +175,8 @@ impl Parts<'_> {
         let pauses = PauseWatch::new(self.registration, self.options.process.ttl);
         let (meta, clock_key) = self.founded;
         let waker = Waker::new();
-        let (log, recovered, empty) = self.open_log(meta.cluster_id, &waker)?;
+        let Opened { log, recovered, ids_from, is_new } =
+            self.open_log(meta.cluster_id, &waker).await?;
         let step = Duration::from_micros(clock_key.step_us);
         let ticks = TickConfig::of_key(&clock_key, step / 2);
         let clock = SharedClock::new(ticks.step_ns);
@@ -187,6 +201,7 @@ impl Parts<'_> {
             self.shutdown.clone(),
         );
         let base = BaseConfig::new(self.node, self.options.process.seed, clock_key.step_us);
+        let base = BaseConfig { ids_from, ..base };
         let core = BaseCore::new(base, kinds.clone(), recovered);
         let journal = open_journal(
             &self.options.process,
@@ -221,7 +236,7 @@ impl Parts<'_> {
             unlogged: VecDeque::new(),
             log_lost: false,
             own_orders: Vec::new(),
-            populate: if empty { self.options.populate.clone() } else { Vec::new() },
+            populate: if is_new { self.options.populate.clone() } else { Vec::new() },
         };
         let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
             .map_err(|e| BaseError::Tick(e.to_string()))?;
@@ -275,25 +290,53 @@ impl Parts<'_> {
         }
     }
 
-    /// Opens the log and reads back what it holds. The flag says whether it was empty.
-    fn open_log(&self, cluster: u64, waker: &Waker) -> Result<(Log, Recovered, bool), BaseError> {
+    /// Reads the log, and opens it if it and the store belong together.
+    async fn open_log(&self, cluster: u64, waker: &Waker) -> Result<Opened, BaseError> {
         let identity = LogIdentity {
             cluster,
             base: self.node.name.to_string(),
             term: Term(self.node.incarnation.0),
         };
-        let wake = waker.clone();
-        let wake = Box::new(move || wake.wake());
-        let folder = self.options.process.dir.join(format!("log-{}", self.node.name));
-        let config = LogConfig::STANDARD;
-        let (log, recovery) = match &self.options.disk {
-            Some(disk) => Log::open_in(Box::new(disk.clone()), identity, config, wake)?,
-            None => Log::open(&folder, identity, config, wake)?,
+        let folder = log_folder(&self.options.process);
+        let storage: Box<dyn Storage> = match &self.options.disk {
+            Some(disk) => Box::new(disk.clone()),
+            None => Box::new(Folder::lock(&folder)?),
         };
-        let Recovery { checkpoint, records, .. } = recovery;
-        let empty = checkpoint.is_none() && records.is_empty();
-        let image = checkpoint.map(|image| image.entries).unwrap_or_default();
-        let all = image.into_iter().chain(records.into_iter().map(|(_, bytes)| bytes));
-        Ok((log, replay(&self.options.rules.kinds, all)?, empty))
+        let kinds = &self.options.rules.kinds;
+        let log = match Unbegun::read(storage, identity) {
+            Err(OpenError::Broken(broken)) => {
+                return Err(BrokenLog::damaged(&folder, &broken, kinds).into());
+            }
+            read => read?,
+        };
+        let recovered = replay(kinds, entries(log.recovery()))
+            .map_err(|error| BrokenLog::unfit(&folder, &error))?;
+        let is_new = entries(log.recovery()).all(is_about_slots);
+        let ids_from = before_the_log(self.options, &self.coord, &recovered.store).await?;
+        let wake = waker.clone();
+        let (log, _) = log.begin(LogConfig::STANDARD, Box::new(move || wake.wake()))?;
+        Ok(Opened { log, recovered, ids_from, is_new })
     }
+}
+
+/// An open log and what it held.
+struct Opened {
+    log: Log,
+    recovered: Recovered,
+    /// Where ids of slots begin that it does not know.
+    ids_from: u64,
+    /// Whether nobody was ever born by it.
+    is_new: bool,
+}
+
+/// The records of a log, behind its checkpoint if there is one.
+fn entries(recovery: &Recovery) -> impl Iterator<Item = &[u8]> {
+    let image = recovery.checkpoint.iter().flat_map(|image| &image.entries);
+    image.chain(recovery.records.iter().map(|(_, bytes)| bytes)).map(Vec::as_slice)
+}
+
+/// Slots are taken, and their first ids put aside, before anybody is born.
+fn is_about_slots(record: &[u8]) -> bool {
+    let read = LogRecord::decode(record);
+    matches!(read, Ok(LogRecord::SlotTaken { .. } | LogRecord::IdsReserved { .. }))
 }

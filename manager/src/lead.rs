@@ -90,10 +90,7 @@ impl Leader<'_> {
             cluster_id: wall_ms ^ (self.leadership.term().0 << 48),
             proto_min: marchland_runtime::link::PROTO,
             proto_max: marchland_runtime::link::PROTO,
-        };
-        let clock = ClockValue {
-            origin_wall_ms: wall_ms,
-            step_us: u64::try_from(self.step.as_micros()).unwrap_or(u64::MAX),
+            origin_wall_ms: None,
         };
         let once = |key: Key, value: Bytes| {
             let key = keys.key(key);
@@ -101,11 +98,23 @@ impl Leader<'_> {
         };
         // Losing a race means that it stands already.
         self.leadership.guarded_txn(once(Key::Meta, json(&meta))).await?;
+        let clock = ClockValue {
+            origin_wall_ms: self.origin().await?.unwrap_or(wall_ms),
+            step_us: u64::try_from(self.step.as_micros()).unwrap_or(u64::MAX),
+        };
         let world = self.spaces.iter().fold(once(Key::Clock, json(&clock)), |txn, spec| {
             txn.put(keys.key(Key::Wanted(spec.id)), value_of(spec))
         });
         self.leadership.guarded_txn(world).await?;
         Ok(())
+    }
+
+    /// Where the ticks of this cluster begin, if it had some before. What is seen may be older
+    /// than what stands.
+    async fn origin(&self) -> Result<Option<u64>, LeaderError> {
+        let key = self.coord.keys().key(Key::Meta);
+        let Some(kv) = self.coord.get(&key).await? else { return Ok(None) };
+        Ok(kv.json::<MetaValue>(&key)?.origin_wall_ms)
     }
 
     fn facts(&self, seen: &Seen, loads: &watch::Receiver<Loads>, began: Instant) -> Facts {

@@ -39,6 +39,8 @@ pub(crate) enum Verb {
     /// Runs the cores of a cluster in simulated worlds full of faults, and judges what happened.
     #[cfg(feature = "sim")]
     Sim(SimArgs),
+    /// Takes up a cluster whose etcd is lost, from the logs of its baseapps.
+    Recover(RecoverArgs),
     /// Asks one process whether it is ready; for containers.
     Healthcheck(HealthArgs),
     /// Runs a cellapp.
@@ -278,6 +280,36 @@ pub(crate) struct SimArgs {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Makes an empty etcd, or one restored from an old copy, the store of the logs' cluster.
+    /// Every process must be stopped.
+    #[arg(long, required = true)]
+    pub(crate) new_etcd: bool,
+    /// Folders with the logs of all baseapps; they are only read.
+    #[arg(long = "dir", value_name = "DIR", required = true, num_args = 1..)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// Endpoints of etcd.
+    #[arg(
+        long,
+        env = "MARCH_ETCD",
+        default_value = "http://127.0.0.1:2379",
+        value_delimiter = ','
+    )]
+    pub(crate) etcd: Vec<String>,
+    /// The cluster's name in etcd.
+    #[arg(long, env = "MARCH_CLUSTER_NAME", default_value = "march")]
+    pub(crate) cluster_name: String,
+    /// The length of the cluster's tick.
+    #[arg(long, env = "MARCH_TICK", default_value = "50ms", value_parser = parse_step)]
+    pub(crate) tick: Duration,
+    /// Goes on without the logs of baseapps that are gone for good: what only they held is lost.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct HealthArgs {
     /// The process, as host:port.
     #[arg(long, env = "MARCH_HEALTH", default_value = "127.0.0.1:7600")]
@@ -356,6 +388,10 @@ pub(crate) struct BaseArgs {
     /// How many wolves it creates when it begins with an empty log.
     #[arg(long, env = "MARCH_WOLVES", default_value_t = 0)]
     pub(crate) wolves: u32,
+    /// Begins empty if the store says that this name keeps slots and the folder of its log is gone:
+    /// what only that log held is lost. Ids are not used again.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
 }

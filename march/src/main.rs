@@ -56,6 +56,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Audit(args) => verbs::audit::run(&args),
             #[cfg(feature = "sim")]
             Verb::Sim(args) => verbs::sim::run(&args),
+            Verb::Recover(args) => verbs::recover::run(args).await,
             Verb::Healthcheck(args) => verbs::healthcheck::run(args).await,
         }
     });

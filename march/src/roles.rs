@@ -143,6 +143,7 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
             step: process.step,
         },
         populate: dens.into_iter().enumerate().map(wolf).collect(),
+        accept_loss: args.accept_loss,
         disk: None,
         process,
     };
@@ -153,6 +154,12 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
     match ended.await {
         Ok(()) => Ok(0),
         Err(BaseError::Start(error)) => Err(start_failure(&error)),
+        Err(BaseError::Misfit(misfit)) => {
+            Err(Failure::new(REFUSED, misfit.to_string()).hint(misfit.advice()))
+        }
+        Err(BaseError::Broken(broken)) => {
+            Err(Failure::new(REFUSED, broken.to_string()).hint(broken.advice()))
+        }
         Err(error @ (BaseError::Log(_) | BaseError::Over(_))) => {
             Err(Failure::new(REFUSED, error.to_string()))
         }

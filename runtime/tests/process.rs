@@ -211,7 +211,7 @@ async fn a_value_that_does_not_parse_is_counted_and_hurts_no_other() {
     let founded = async {
         let clock = ClockValue { origin_wall_ms: 5, step_us: 50_000 };
         map.put(Key::Clock, clock).await;
-        let meta = MetaValue { cluster_id: 9, proto_min: 1, proto_max: 1 };
+        let meta = MetaValue { cluster_id: 9, proto_min: 1, proto_max: 1, origin_wall_ms: None };
         map.put(Key::Meta, meta).await;
         assert_eq!(map.feed.founded().await.unwrap(), (meta, clock));
     };

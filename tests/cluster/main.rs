@@ -1,5 +1,6 @@
 //! Real processes: the demo as people start it, bad input, hostile clients, a real
-//! etcd, processes that pause, end and are cut off, and whatever they wait for standing still.
+//! etcd, processes that pause, end and are cut off, the whole cluster off and on again, logs and stores
+//! that are lost, damaged or another's, and whatever processes wait for standing still.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod bad_input;
@@ -10,7 +11,9 @@ mod gateways;
 mod hostile;
 mod links;
 mod lives;
+mod off_on;
 mod operator;
+mod other_store;
 mod pauses;
 mod processes;
 mod stall;

@@ -1,7 +1,7 @@
 //! A cluster whose processes a test starts, stops and wakes one by one, and asks for what they
 //! count.
 
-use crate::support::{last_json, march, signal, until};
+use crate::support::{free_port, last_json, march, signal, until};
 use marchland_proto::operator::process_client::ProcessClient;
 use marchland_proto::operator::{HealthReply, HealthRequest};
 use nix::sys::signal::Signal;
@@ -36,6 +36,39 @@ impl Processes {
         let door = cluster.start("store", &["etcd-standin", "--listen", "127.0.0.1:0"]);
         cluster.etcd = format!("http://{door}");
         cluster
+    }
+
+    /// A store that keeps what it knows over its own end, and nothing else yet.
+    pub fn lasting() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let etcd = format!("http://127.0.0.1:{}", free_port());
+        let mut cluster = Self { running: BTreeMap::new(), etcd, temp };
+        cluster.store();
+        cluster
+    }
+
+    /// A store that stands elsewhere.
+    pub fn at(etcd: &str) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        Self { running: BTreeMap::new(), etcd: etcd.to_owned(), temp }
+    }
+
+    /// Starts the lasting store, with what it knows if its file is there.
+    pub fn store(&mut self) {
+        let data = self.store_file().display().to_string();
+        let listen = self.etcd.trim_start_matches("http://").to_owned();
+        self.start("store", &["etcd-standin", "--listen", &listen, "--data-file", &data]);
+    }
+
+    /// Where the lasting store keeps what it knows; what it needs beside that begins with the same
+    /// name.
+    pub fn store_file(&self) -> PathBuf {
+        self.run_dir().join("store.data")
+    }
+
+    /// The store's address.
+    pub fn etcd(&self) -> &str {
+        &self.etcd
     }
 
     /// One manager, one baseapp with so many wolves, and so many cellapps, ready.
@@ -106,6 +139,26 @@ impl Processes {
         let (verb, etcd) = (format!("{kind}app"), self.etcd.clone());
         let args = [verb.as_str(), "--name", name, "--etcd", &etcd, "--dir", &dir];
         self.start(&format!("{name}-elsewhere"), &args);
+    }
+
+    /// Runs a process that is to end by itself, and gives what it said.
+    pub fn refused(&self, name: &str, more: &[&str]) -> Output {
+        let kind = name.split('-').next().unwrap();
+        march()
+            .args([&format!("{kind}app"), "--name", name, "--etcd", &self.etcd, "--dir"])
+            .arg(self.journals())
+            .args(more)
+            .output()
+            .unwrap()
+    }
+
+    /// Kills everybody at once.
+    pub fn kill_all(&mut self) {
+        let names: Vec<String> = self.running.keys().cloned().collect();
+        names.iter().for_each(|name| self.signal(name, Signal::SIGKILL));
+        for name in names {
+            assert_eq!(self.ended(&name).code(), None, "{name} was killed");
+        }
     }
 
     /// Starts a process that its peers reach through a proxy.
@@ -180,6 +233,13 @@ impl Processes {
     pub fn ended(&mut self, name: &str) -> ExitStatus {
         let mut running = self.running.remove(name).unwrap();
         until(&format!("{name} to end"), || running.child.try_wait().unwrap())
+    }
+
+    /// Asks one process to end, and waits for it.
+    pub fn end_one(&mut self, name: &str) {
+        self.signal(name, Signal::SIGTERM);
+        let status = self.ended(name);
+        assert_eq!(status.code(), Some(0), "{name}: {}", self.log_of(name));
     }
 
     /// Asks everybody to end, servers first, and waits for it.

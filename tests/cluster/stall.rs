@@ -89,6 +89,7 @@ fn base(process: ProcessOptions, disk: MemoryDisk) -> BaseOptions {
             step: STEP,
         },
         populate: wolf_dens(WOLVES, 7).into_iter().enumerate().map(wolf).collect(),
+        accept_loss: false,
         disk: Some(disk),
     }
 }

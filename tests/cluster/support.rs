@@ -128,30 +128,41 @@ pub fn is_alive(pid: u64) -> bool {
 pub struct Etcd {
     child: Child,
     pub url: String,
-    _temp: tempfile::TempDir,
+    peers: String,
+    temp: tempfile::TempDir,
 }
 
 impl Etcd {
     pub fn start() -> Self {
         let temp = tempfile::tempdir().unwrap();
-        let (client, peer) = (free_port(), free_port());
-        let url = format!("http://127.0.0.1:{client}");
-        let peers = format!("http://127.0.0.1:{peer}");
+        let url = format!("http://127.0.0.1:{}", free_port());
+        let peers = format!("http://127.0.0.1:{}", free_port());
+        let child = Self::run(&temp, &url, &peers);
+        Self { child, url, peers, temp }
+    }
+
+    /// Kills it and starts it again with what it knew.
+    pub fn killed_and_started_again(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = Self::run(&self.temp, &self.url, &self.peers);
+    }
+
+    fn run(temp: &tempfile::TempDir, url: &str, peers: &str) -> Child {
         let child = Command::new("etcd")
             .args(["--data-dir", temp.path().join("data").to_str().unwrap()])
-            .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
-            .args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers])
+            .args(["--listen-client-urls", url, "--advertise-client-urls", url])
+            .args(["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers])
             .args(["--initial-cluster", &format!("default={peers}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|e| panic!("a real etcd is needed here (package etcd-server): {e}"));
-        let etcd = Self { child, url, _temp: temp };
         until("etcd to listen", || {
-            std::net::TcpStream::connect(("127.0.0.1", client)).ok().map(drop)
+            std::net::TcpStream::connect(url.trim_start_matches("http://")).ok().map(drop)
         });
-        etcd
+        child
     }
 
     pub fn pid(&self) -> u32 {

@@ -30,6 +30,24 @@ pub(crate) struct Birth {
     pub argument: Bytes,
 }
 
+/// Counters in the range of ids that begins with each accepted loss of a log. A slot that hands out
+/// a thousand ids a second uses one up in eight years.
+const LOSS_RANGE: u64 = 1 << 38;
+
+/// Where ids of slots begin that nobody has a record of, after so many accepted losses of logs: the
+/// marks of what was handed out are lost with a log, so ids go on in a range that was never used.
+/// None when all ranges were begun.
+#[must_use]
+pub fn ids_from(losses: u64) -> Option<u64> {
+    losses.checked_mul(LOSS_RANGE).filter(|from| *from < EntityId::COUNTER_MAX)
+}
+
+/// How many losses lie before an id: the number of its range.
+#[must_use]
+pub const fn losses_before(counter: u64) -> u64 {
+    counter / LOSS_RANGE
+}
+
 impl BaseCore {
     /// Whether an id was ever handed out here; without a record, its entity ended.
     pub(crate) fn was_handed_out(&self, id: EntityId) -> bool {

@@ -78,6 +78,9 @@ pub struct BaseCore {
     pub(crate) held_clients: HeldClients,
     /// Whether this life began with entities of an earlier one.
     pub(crate) asks_all: bool,
+    /// Owners that the log names and this life has not heard, and for how many ticks each was
+    /// missing among the members.
+    pub(crate) elders: BTreeMap<Node, u64>,
     frozen: bool,
     deferred_frames: VecDeque<Frame>,
     deferred_clients: Vec<ClientEvent>,
@@ -126,6 +129,7 @@ impl BaseCore {
                 .collect(),
             held_clients: HeldClients::new(),
             asks_all: !store.entities.is_empty(),
+            elders: BTreeMap::new(),
             frozen: false,
             acks: BTreeMap::new(),
             deferred_frames: VecDeque::new(),
@@ -199,6 +203,7 @@ impl BaseCore {
 
     fn timers(&mut self) {
         if !self.frozen {
+            self.give_up_elders();
             self.restore_orphans();
             self.spawn_waiting();
             self.check_grant_deadlines();
@@ -273,13 +278,17 @@ impl BaseCore {
 
     fn on_map(&mut self, change: MapChange) {
         let (bases_before, dead) = (self.slot_bases(), matches!(change, MapChange::Dead(_)));
-        let bases_may_move = matches!(change, MapChange::Members(_) | MapChange::Slots(_)) || dead;
+        let members = matches!(change, MapChange::Members(_));
+        let bases_may_move = matches!(change, MapChange::Slots(_)) || members || dead;
         if !self.map.apply(change) {
             let reason = marchland_common::journal::Refused::StaleLayout;
             self.refusals.add(reason, None, None);
         }
         if dead {
             self.on_verdict();
+        }
+        if members {
+            self.give_up_outlived();
         }
         if bases_may_move {
             self.send_again_to_moved(&bases_before);

@@ -31,6 +31,9 @@ pub struct BaseConfig {
     pub queue_max: usize,
     /// Ids are reserved in the log in steps of this many.
     pub id_reserve: u64,
+    /// Ids of a slot that this base has no record of begin above this counter: see
+    /// [`ids_from`](crate::ids_from).
+    pub ids_from: u64,
     /// Ticks until a command expires when its client names no deadline.
     pub command_deadline: u64,
     /// A deliberate fault, for the tests of the audit.
@@ -69,6 +72,7 @@ impl BaseConfig {
             grant_again: 4,
             queue_max: 256,
             id_reserve: 1_000,
+            ids_from: 0,
             command_deadline: 100,
             seeded_bug: None,
             dawdle: None,

@@ -33,6 +33,7 @@ mod recover;
 mod refusals;
 mod release;
 
+pub use births::{ids_from, losses_before};
 pub use clients::{ANSWERS_MAX, SESSION_LINGER, UNACKNOWLEDGED_MAX, account_slot};
 pub use core::BaseCore;
 pub use lineage::{Lineage, Prev};

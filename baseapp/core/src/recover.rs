@@ -29,6 +29,7 @@ impl BaseCore {
         for entity in retries {
             self.schedule(entity);
         }
+        self.note_elders(&of);
         self.recover_spawns(&of);
         self.recover_streams(&of);
     }

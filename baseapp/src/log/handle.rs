@@ -3,7 +3,7 @@
 
 use super::damage::Broken;
 use super::folder::Folder;
-use super::recover::{Recovery, load};
+use super::recover::{Loaded, Recovery, identity, load};
 use super::report::{
     AppendError, CheckpointRefusal, LogConfig, LogReport, LogStats, OpenError, PersistRule,
     Persisted,
@@ -82,6 +82,62 @@ pub fn inspect(folder: &Path) -> Result<Inspection, OpenError> {
     Ok(Inspection { identity: loaded.newest, recovery: loaded.recovery, damage: loaded.damage })
 }
 
+/// Whose log is in a folder, by the header of its newest file; none if it is empty, or if that does
+/// not read. Neither locks nor changes anything, and reads no record.
+///
+/// # Errors
+/// The disk refuses.
+pub fn whose(folder: &Path) -> Result<Option<LogIdentity>, OpenError> {
+    identity(&Folder::unlocked(folder))
+}
+
+/// A log that is held and was read, and to which nothing was written yet.
+pub struct Unbegun {
+    loaded: Loaded,
+    identity: LogIdentity,
+    storage: Box<dyn Storage>,
+}
+
+impl Unbegun {
+    /// Takes hold of a log and reads it.
+    ///
+    /// # Errors
+    /// See [`OpenError`]. The log is as it was.
+    pub fn read(storage: Box<dyn Storage>, identity: LogIdentity) -> Result<Self, OpenError> {
+        let mut loaded = load(&*storage, Some(&identity))?;
+        if let Some(damage) = loaded.damage.take() {
+            let broken = Broken::new(damage, loaded, identity, storage);
+            return Err(OpenError::Broken(Box::new(broken)));
+        }
+        Ok(Self { loaded, identity, storage })
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub const fn recovery(&self) -> &Recovery {
+        &self.loaded.recovery
+    }
+
+    /// Makes it ready for writing, under the term that it was read with.
+    ///
+    /// # Errors
+    /// The limits contradict each other, or the disk refuses.
+    pub fn begin(self, config: LogConfig, waker: Waker) -> Result<(Log, Recovery), OpenError> {
+        config.check().map_err(OpenError::Config)?;
+        let Self { loaded, identity, mut storage } = self;
+        let (recovery, resume) = loaded.clean(&mut *storage)?;
+        let (segment_bytes, group_bytes) = (config.segment_bytes, config.group_bytes);
+        let mut writer = Writer::new(storage, identity, segment_bytes, group_bytes, resume);
+        writer
+            .begin_segment()
+            .map_err(|source| OpenError::disk("begin a segment in", "the folder", source))?;
+        remove_empty_segments(&mut writer);
+        let mut log = Log::start(writer, config, waker);
+        log.grown = recovery.records.iter().map(|(_, payload)| payload.len() as u64).sum();
+        Ok((log, recovery))
+    }
+}
+
 impl Log {
     /// Opens the log in a folder, takes its lock, and reads what it holds.
     ///
@@ -104,27 +160,12 @@ impl Log {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_in(
-        mut storage: Box<dyn Storage>,
+        storage: Box<dyn Storage>,
         identity: LogIdentity,
         config: LogConfig,
         waker: Waker,
     ) -> Result<(Self, Recovery), OpenError> {
-        config.check().map_err(OpenError::Config)?;
-        let mut loaded = load(&*storage, Some(&identity))?;
-        if let Some(damage) = loaded.damage.take() {
-            let broken = Broken::new(damage, loaded, identity, storage);
-            return Err(OpenError::Broken(Box::new(broken)));
-        }
-        let (recovery, resume) = loaded.clean(&mut *storage)?;
-        let (segment_bytes, group_bytes) = (config.segment_bytes, config.group_bytes);
-        let mut writer = Writer::new(storage, identity, segment_bytes, group_bytes, resume);
-        writer
-            .begin_segment()
-            .map_err(|source| OpenError::disk("begin a segment in", "the folder", source))?;
-        remove_empty_segments(&mut writer);
-        let mut log = Self::start(writer, config, waker);
-        log.grown = recovery.records.iter().map(|(_, payload)| payload.len() as u64).sum();
-        Ok((log, recovery))
+        Unbegun::read(storage, identity)?.begin(config, waker)
     }
 
     /// Starts the thread on a log that has an open segment.

@@ -37,7 +37,7 @@ mod writer;
 
 pub use damage::Broken;
 pub use folder::Folder;
-pub use handle::{Closed, Inspection, Log, Waker, inspect};
+pub use handle::{Closed, Inspection, Log, Unbegun, Waker, inspect, whose};
 pub use job::{CheckpointJob, Done, Entries};
 pub use memory::{DiskCounts, MemoryDisk, Survives};
 pub use recover::{Image, Recovery};

@@ -5,7 +5,10 @@ use super::image::read_image;
 use super::record::genesis_hash;
 use super::report::OpenError;
 use super::scan::{Damage, DamageKind, ScanRefusal, Scanner, Start, Torn, check_identity};
-use super::segment::{FileName, LogIdentity, SegmentMeta, UNFINISHED, read_meta, segment_format};
+use super::segment::{
+    CheckpointMeta, FileName, LogIdentity, SegmentMeta, UNFINISHED, checkpoint_format, read_meta,
+    segment_format,
+};
 use super::storage::{Storage, write_all_at};
 use super::writer::Resume;
 use marchland_common::journal::frame::{HeaderError, META_BYTES_MAX, SEGMENT_HEAD};
@@ -74,6 +77,21 @@ fn files(storage: &dyn Storage) -> Result<Files, OpenError> {
 
 fn read(storage: &dyn Storage, name: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
     storage.read(name, limit).map_err(|source| OpenError::disk("read", name, source))
+}
+
+/// Whose log it is, by the header of its newest segment, or checkpoint if there is none.
+pub(super) fn identity(storage: &dyn Storage) -> Result<Option<LogIdentity>, OpenError> {
+    let files = files(storage)?;
+    let head = |file: FileName| read(storage, &file.name(), (SEGMENT_HEAD + META_BYTES_MAX) as u64);
+    if let Some(number) = files.numbers.last() {
+        let bytes = head(FileName::Segment(*number))?;
+        let meta = read_meta::<SegmentMeta>(&segment_format(), &bytes).ok();
+        return Ok(meta.map(|(meta, _)| meta.identity));
+    }
+    let Some(through) = files.checkpoints.first() else { return Ok(None) };
+    let bytes = head(FileName::Checkpoint(*through))?;
+    let meta = read_meta::<CheckpointMeta>(&checkpoint_format(), &bytes).ok();
+    Ok(meta.map(|(meta, _)| meta.identity))
 }
 
 /// Reads a log without changing it. `ours` refuses every other log; `None` reads any.

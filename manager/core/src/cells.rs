@@ -61,7 +61,7 @@ impl Candidates {
 
     /// The later life of the same process, if it is a candidate; it counts as one cell busier.
     fn successor(&mut self, of: Node) -> Option<Node> {
-        let later = *self.0.keys().rev().find(|n| n.name == of.name && **n > of)?;
+        let later = *self.0.keys().rev().find(|n| is_later(**n, of))?;
         self.0.entry(later).and_modify(|busy| busy.0 += 1);
         Some(later)
     }
@@ -85,8 +85,9 @@ pub(crate) fn first_layout(
 }
 
 /// The layout with every leaf of a dead, absent or leaving owner given to a living one, if that
-/// changes anything. A leaf of a life that is merely not registered is left alone: absence is no
-/// verdict.
+/// changes anything. So is one of which a later life is registered: after everything was off nobody
+/// else says that it is over. A leaf of a life that is merely not registered is left alone: absence
+/// is no verdict.
 pub(crate) fn healed(
     facts: &Facts,
     layout: &Layout,
@@ -97,7 +98,9 @@ pub(crate) fn healed(
     let mut tree = layout.tree.clone();
     let mut changed = false;
     for_each_leaf(&mut tree, &mut |_, owner| {
-        let is_lost = |o: &Node| facts.dead.contains(&o.incarnation) || leaving.contains(o);
+        let is_outlived = |o: &Node| facts.members.iter().any(|m| is_later(m.node, *o));
+        let is_lost =
+            |o: &Node| facts.dead.contains(&o.incarnation) || leaving.contains(o) || is_outlived(o);
         if owner.is_some_and(|o| !is_lost(&o)) {
             return;
         }
@@ -108,6 +111,11 @@ pub(crate) fn healed(
         }
     });
     changed.then(|| Layout { version: layout.version + 1, tree, ..layout.clone() })
+}
+
+/// Whether the one is a later life of the other.
+fn is_later(node: Node, than: Node) -> bool {
+    node.name == than.name && node > than
 }
 
 /// Gives each candidate that owns nothing one cell of somebody who owns several: a cellapp that

@@ -231,3 +231,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn after_everything_was_off_each_cell_goes_to_the_later_life_of_its_owner_and_absence_is_no_verdict()
+ {
+    let mut before = facts(&[cell(1, 10), cell(2, 11), cell(3, 12)], 2);
+    let first = plan(&before);
+    carry_out(&mut before, &first);
+    // The first and the second come back, the third does not.
+    let again = facts(&[cell(1, 50), cell(2, 51)], 2);
+    let now = Facts { slots: before.slots, layouts: before.layouts, ..again };
+    let plan = plan(&now);
+    let [layout] = layouts(&plan)[..] else { panic!("{plan:?}") };
+    let owners: Vec<Node> = layout.cells().iter().filter_map(|c| c.owner).collect();
+    assert_eq!(owners.len(), 3);
+    for owner in [cell(1, 50), cell(2, 51), cell(3, 12)] {
+        assert!(owners.contains(&owner), "{owners:?}");
+    }
+}

@@ -5,6 +5,7 @@ pub(crate) mod entity;
 pub(crate) mod handoff;
 pub(crate) mod healthcheck;
 pub(crate) mod order;
+pub(crate) mod recover;
 #[cfg(feature = "sim")]
 pub(crate) mod sim;
 pub(crate) mod space;

@@ -1,7 +1,7 @@
 //! The names of all keys of one cluster, built and taken apart in one place.
 //!
 //! Under `/marchland/<cluster>/`: `meta`, `leader`, `clock`, `member/<kind>/<name>`,
-//! `dead/<incarnation>`, `slot/<k>`, `space/<id>`, `wanted/<id>`.
+//! `dead/<incarnation>`, `slot/<k>`, `space/<id>`, `wanted/<id>`, `losses`.
 //!
 //! Invariant: `parse` accepts exactly what the builders make; `slot/007` is nobody's key.
 
@@ -31,6 +31,8 @@ pub enum Key {
     Space(SpaceId),
     /// A space that is wanted, laid out or not yet.
     Wanted(SpaceId),
+    /// How many losses of logs were accepted.
+    Losses,
 }
 
 /// The keys of one cluster.
@@ -68,6 +70,7 @@ impl Keys {
             Key::Slot(slot) => format!("{}{slot}", self.slots()),
             Key::Space(space) => format!("{}{space}", self.spaces()),
             Key::Wanted(space) => format!("{root}wanted/{space}"),
+            Key::Losses => format!("{root}losses"),
         }
     }
 
@@ -87,6 +90,13 @@ impl Keys {
     #[must_use]
     pub fn leader(&self) -> String {
         self.key(Key::Leader)
+    }
+
+    /// A key beside this cluster's and no other's, which every write makes the store's revision
+    /// grow by.
+    #[must_use]
+    pub fn ladder(&self) -> String {
+        self.root.trim_end_matches('/').to_owned()
     }
 
     /// The prefix of all members.
@@ -128,6 +138,7 @@ impl Keys {
                 "meta" => Key::Meta,
                 "leader" => Key::Leader,
                 "clock" => Key::Clock,
+                "losses" => Key::Losses,
                 _ => return None,
             },
             Some(("member", rest)) => Key::Member(rest.split_once('/')?.1.parse().ok()?),
@@ -159,6 +170,7 @@ mod tests {
             Key::Slot(SlotId(255)),
             Key::Space(SpaceId(0)),
             Key::Wanted(SpaceId(7)),
+            Key::Losses,
         ];
         for key in all {
             assert_eq!(keys.parse(&keys.key(key)), Some(key));

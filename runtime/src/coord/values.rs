@@ -52,4 +52,16 @@ pub struct MetaValue {
     pub proto_min: u32,
     /// The newest one.
     pub proto_max: u32,
+    /// Where the ticks of a cluster begin that lost its store and goes on: its clock is this one's,
+    /// whoever sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin_wall_ms: Option<u64>,
+}
+
+/// The value of `losses`: how often a baseapp began without the log that it had. Entity and session
+/// ids of slots that nobody has a record of begin in a range of their own after each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossesValue {
+    /// So many times.
+    pub count: u64,
 }

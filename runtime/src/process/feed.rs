@@ -5,8 +5,8 @@
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
 use crate::coord::{
-    ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, Member, MemberState, MetaValue, Revision,
-    SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
+    ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, LossesValue, Member, MemberState,
+    MetaValue, Revision, SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
@@ -38,6 +38,8 @@ pub struct Seen {
     pub wanted: BTreeMap<SpaceId, WantedValue>,
     /// The manager that leads.
     pub leader: Option<LeaderInfo>,
+    /// How many losses of logs were accepted.
+    pub losses: LossesValue,
 }
 
 impl Seen {
@@ -77,6 +79,7 @@ impl Seen {
                 self.wanted.insert(id, kv.json(key).ok()?);
             }
             Key::Leader => self.leader = Some(kv.json(key).ok()?),
+            Key::Losses => self.losses = kv.json(key).ok()?,
         }
         Some(())
     }

@@ -27,6 +27,6 @@ pub use pause::{AfterPause, PauseWatch};
 pub use peers::{PeerAddresses, PeerBook};
 pub use shutdown::{Shutdown, ShutdownWatch};
 pub use start::{
-    Bound, StartError, Started, bind, bind_to_peers, open_journal, prepare_dir, start,
+    Bound, StartError, Started, bind, bind_to_peers, connect, open_journal, prepare_dir, start,
 };
 pub use surroundings::Surroundings;

@@ -107,6 +107,18 @@ pub async fn bind(options: &ProcessOptions, addr: SocketAddr) -> Result<Bound, S
     Ok(Bound { listener, local, advertised: options.advertised(local) })
 }
 
+/// Connects to the store.
+///
+/// # Errors
+/// [`StartError::Store`].
+pub async fn connect(options: &ProcessOptions) -> Result<CoordClient, StartError> {
+    let mut coord_options = CoordOptions::new(options.cluster.clone());
+    coord_options.seed = options.seed ^ u64::from(options.name.number);
+    CoordClient::connect(&options.etcd, coord_options)
+        .await
+        .map_err(|source| StartError::Store { endpoints: options.etcd.join(", "), source })
+}
+
 /// Connects to the store and takes the name. `extra` is told to everybody.
 ///
 /// # Errors
@@ -116,11 +128,7 @@ pub async fn start(
     link_addr: String,
     extra: BTreeMap<String, String>,
 ) -> Result<Started, StartError> {
-    let mut coord_options = CoordOptions::new(options.cluster.clone());
-    coord_options.seed = options.seed ^ u64::from(options.name.number);
-    let coord = CoordClient::connect(&options.etcd, coord_options)
-        .await
-        .map_err(|source| StartError::Store { endpoints: options.etcd.join(", "), source })?;
+    let coord = connect(options).await?;
     let info = MemberInfo {
         name: options.name,
         incarnation: None,

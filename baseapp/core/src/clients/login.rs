@@ -1,7 +1,7 @@
 //! The beginning and the end of sessions: one account, one entity, the newest login wins.
 
 use super::{SESSION_LINGER, Stream};
-use crate::births::Birth;
+use crate::births::{Birth, ids_from, losses_before};
 use crate::core::BaseCore;
 use crate::effects::own_props;
 use crate::gate::Held;
@@ -91,7 +91,10 @@ impl BaseCore {
     }
 
     fn open_session(&mut self, entity: EntityId, slot: SlotId, radius: i32) -> (SessionId, Lsn) {
-        let counter = self.store.slots.get(&slot).map_or(0, |row| row.sessions) + 1;
+        let row = self.store.slots.get(&slot).copied().unwrap_or_default();
+        // Sessions keep to the range of the slot's ids: after a loss none is numbered as before.
+        let from = ids_from(losses_before(row.reserved)).unwrap_or_default();
+        let counter = row.sessions.max(from) + 1;
         let session = SessionId((counter << 8) | u64::from(slot.0));
         let row = SessionRow { entity, secret: self.rng.next_u64(), radius };
         let lsn = self.write(&LogRecord::SessionOpened { session, row });

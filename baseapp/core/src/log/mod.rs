@@ -6,11 +6,13 @@
 //! what was there. A prefix of the log is a state that the base was in.
 
 mod account;
+mod named;
 mod replay;
 mod slots;
 mod store;
 
 pub use account::account;
+pub use named::Named;
 pub use replay::{Recovered, ReplayError, replay};
 pub use slots::{Import, Leave};
 pub use store::{Alone, BadRecord, SessionRow, SlotRow, Store};

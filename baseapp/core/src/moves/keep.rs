@@ -37,6 +37,8 @@ impl BaseCore {
             self.end_give(slot);
             if is_new {
                 self.take_up_slot(slot, lsn);
+            } else if !went_on {
+                self.begin_ids(slot);
             }
             if is_new || went_on {
                 opened.push((slot, term));
@@ -46,6 +48,15 @@ impl BaseCore {
             for cell in self.live_cells() {
                 self.open_slots(cell, opened.clone());
             }
+        }
+    }
+
+    /// Nobody has a record of this slot: its ids begin where none ever were.
+    fn begin_ids(&mut self, slot: SlotId) {
+        let upto = self.config.ids_from;
+        if upto > 0 {
+            self.write(&LogRecord::IdsReserved { slot, upto });
+            self.counters.insert(slot, upto);
         }
     }
 

@@ -5,9 +5,10 @@ use crate::support::*;
 use bytes::Bytes;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::*;
-use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
+use marchland_baseapp_core::log::{LogRecord, Named, Recovered, replay};
+use marchland_baseapp_core::{ids_from, losses_before};
 use marchland_common::cluster::{Member, MemberState};
-use marchland_common::journal::Event;
+use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
@@ -386,4 +387,143 @@ fn a_life_says_how_far_it_read_the_log() {
     let first = |e: &Event| matches!(e, Event::Recovered { .. });
     assert!(!fresh.bases[0].events.iter().any(first));
     assert_eq!(Recovered::default().last, Lsn(0));
+}
+
+/// The whole cluster was off: cells come back as the lives that are given, or not at all.
+fn begun_again(cluster: &Cluster, lives: [Option<Node>; 3]) -> Cluster {
+    let mut again = reborn(cluster, cluster.bases[0].log.len());
+    again.owners = lives.into_iter().flatten().map(|node| (node, Owner::new(node))).collect();
+    let is_cell = |member: &Member| member.node.name.kind == NodeKind::Cell;
+    again.members.retain(|member| !is_cell(member));
+    let lives = lives.into_iter().flatten();
+    again.members.extend(lives.map(|node| Member { node, state: MemberState::Serving }));
+    again.announce();
+    again
+}
+
+fn later(number: u16) -> Node {
+    Node::new(NodeKind::Cell, number, 5_000 + u64::from(number))
+}
+
+#[test]
+fn after_everything_was_off_entities_go_on_where_their_owners_names_are_and_nobody_gave_a_verdict()
+{
+    let mut cluster = Cluster::new();
+    let (a, b) = (cluster.born(), cluster.born_at(0, east()));
+    cluster.owner(1).step(a, vec![Change::Prop(NOTE, Value::Bytes(vec![7]))]);
+    cluster.tick();
+    let mut again = begun_again(&cluster, [Some(later(1)), Some(later(2)), Some(later(3))]);
+    again.lives = [later(1), later(2), later(3)];
+    again.version = 2;
+    again.announce();
+    again.ticks(3);
+    assert!(again.owners[&later(1)].holds(a) && again.owners[&later(2)].holds(b));
+    let brief = again.bases[0].core.brief(a).unwrap();
+    assert_eq!(brief.durable[1].1, Value::Bytes(vec![7]));
+    assert_eq!(brief.epoch, Epoch::of_grant(2));
+    // The life before is fenced if it was only cut off.
+    let refused = again.bases[0].refusals(Refused::StaleIncarnation);
+    let mut zombie = cluster.owners[&cell(1)].clone();
+    zombie.step(a, vec![Change::Prop(NOTE, Value::Bytes(vec![8]))]);
+    again.owners.insert(cell(1), zombie);
+    again.ticks(2);
+    assert!(again.bases[0].refusals(Refused::StaleIncarnation) > refused);
+    assert_eq!(again.bases[0].core.brief(a).unwrap().durable[1].1, Value::Bytes(vec![7]));
+}
+
+#[test]
+fn an_owner_that_only_the_log_names_is_waited_for_but_not_for_ever() {
+    let mut cluster = Cluster::new();
+    let entity = cluster.born();
+    cluster.tick();
+    let mut again = begun_again(&cluster, [None, Some(cell(2)), Some(cell(3))]);
+    let regranted = |again: &Cluster| again.bases[0].core.brief(entity).unwrap().owner != cell(1);
+    let mut waited = 0u64;
+    while !regranted(&again) {
+        again.tick();
+        waited += 1;
+        assert!(waited < 1_000, "it waits for ever");
+    }
+    assert!(waited >= 200, "{waited}");
+    again.ticks(2);
+    assert!([2, 3].iter().any(|n| again.owners[&cell(*n)].holds(entity)));
+}
+
+#[test]
+fn who_is_registered_or_was_heard_is_not_given_up_for_its_absence() {
+    let mut cluster = Cluster::new();
+    let entity = cluster.born();
+    cluster.tick();
+    // Registered, and says nothing: that is for a verdict to decide.
+    let mut silent = begun_again(&cluster, [Some(cell(1)), Some(cell(2)), Some(cell(3))]);
+    silent.owners.remove(&cell(1));
+    silent.ticks(500);
+    assert_eq!(silent.bases[0].core.brief(entity).unwrap().owner, cell(1));
+    // Heard, and its lease is lost for long.
+    let mut heard = reborn(&cluster, cluster.bases[0].log.len());
+    heard.ticks(2);
+    heard.members.retain(|member| member.node != cell(1));
+    heard.announce();
+    heard.ticks(500);
+    let brief = heard.bases[0].core.brief(entity).unwrap();
+    assert_eq!((brief.owner, brief.epoch), (cell(1), Epoch::of_grant(1)));
+}
+
+#[test]
+fn after_an_accepted_loss_ids_and_sessions_begin_where_none_ever_were_and_cells_let_go_of_the_lost()
+{
+    let mut before = Cluster::new();
+    let lost = before.born();
+    let session = login(&mut before, "ann").session;
+    let from = ids_from(1).unwrap();
+    assert!(lost.counter() < from && losses_before(lost.counter()) == 0);
+    // The log is gone; cells still hold what it spoke of.
+    let mut after = Cluster::with(1, |config| {
+        config.ids_from = from;
+        config.node.incarnation.0 += 1_000;
+    });
+    assert!(after.born().counter() > from);
+    let again = login(&mut after, "ann").session;
+    assert!(again.0 >> 8 > from && session.0 >> 8 < from);
+    let copy = before.owners[&cell(1)].copies[&lost].clone();
+    let (epoch, seq, digest) = (copy.epoch, copy.seq, copy.digest);
+    after.bases[0].proof.gone.insert(lost);
+    after.owner(1).say(lost, CellToBase::Holding { entity: lost, epoch, seq, digest });
+    let mark = after.mark();
+    after.ticks(2);
+    let fenced = after.said(mark, |msg| match msg {
+        Msg::BaseToCell(BaseToCell::Fenced { entity, .. }) => Some(*entity),
+        _ => None,
+    });
+    assert_eq!(fenced, [(cell(1), lost)]);
+    // A restart from the log that began then goes on in the same range.
+    let mut third = Cluster::with(1, |_| {});
+    let records = after.bases[0].log.clone();
+    let rows = replay(&third.kinds, records.iter()).unwrap().store.slots;
+    assert!(rows.values().all(|row| losses_before(row.reserved) == 1));
+    third.bases[0].log = records;
+    let kinds = third.kinds.clone();
+    let all = third.bases[0].log.len();
+    third.bases[0].restart(&kinds, all);
+    third.bases[0].config.ids_from = 0;
+    third.announce();
+    third.tick();
+    assert!(third.born().counter() > from);
+    assert!(ids_from(127).is_some() && ids_from(128).is_none());
+}
+
+#[test]
+fn what_a_log_names_of_its_store_is_found_whatever_became_of_it() {
+    let (cluster, _) = busy();
+    let log = &cluster.bases[0].log;
+    let mut named = Named::default();
+    log.iter().for_each(|record| named.add(record));
+    assert_eq!(named.revision, cell(2).incarnation.0, "the owner after the handoff");
+    assert!(named.tick > Tick(1_000) && named.tick.0 <= cluster.tick);
+    let mut image = Named::default();
+    cluster.bases[0].core.checkpoint().for_each(|part| image.add(&part));
+    let store = replay(&cluster.kinds, log.iter()).unwrap().store;
+    assert_eq!(image.revision, Named::by(&store).revision);
+    named.add(b"no record");
+    assert_eq!(Named::by(&Recovered::default().store), Named::default());
 }

@@ -9,6 +9,7 @@ use marchland_baseapp_core::log::account;
 use marchland_common::order::{NodeKind, NodeName};
 use marchland_frontier_core::kinds;
 use marchland_observe::BaseLog;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,11 +23,20 @@ const READS_MAX: usize = 5;
 
 /// Every log in a folder and the folders in it. Links are not followed.
 pub(super) fn load(dir: &Path) -> Result<Vec<BaseLog>, Failure> {
+    Ok(find(dir)?.into_iter().map(|(base, folder)| read(base, &folder)).collect())
+}
+
+/// Every log's folder in a folder and the folders in it, or itself if it is one, with the base that
+/// its name says.
+pub(crate) fn find(dir: &Path) -> Result<Vec<(NodeName, PathBuf)>, Failure> {
+    if let Some(base) = base_of(dir.file_name()).filter(|_| dir.is_dir()) {
+        return Ok(vec![(base, dir.to_owned())]);
+    }
     let mut found = Vec::new();
     collect(dir, DEPTH_MAX, &mut found)
         .map_err(|e| Failure::new(NOT_FOUND, format!("cannot read {}: {e}", dir.display())))?;
     found.sort();
-    Ok(found.into_iter().map(|(base, folder)| read(base, &folder)).collect())
+    Ok(found)
 }
 
 fn collect(dir: &Path, depth: usize, found: &mut Vec<(NodeName, PathBuf)>) -> io::Result<()> {
@@ -35,15 +45,20 @@ fn collect(dir: &Path, depth: usize, found: &mut Vec<(NodeName, PathBuf)>) -> io
         if !entry.file_type()?.is_dir() {
             continue;
         }
-        let (name, path) = (entry.file_name(), entry.path());
-        let base = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
-        match base.filter(|base: &NodeName| base.kind == NodeKind::Base) {
+        let path = entry.path();
+        match base_of(Some(&entry.file_name())) {
             Some(base) => found.push((base, path)),
             None if depth > 0 => collect(&path, depth - 1, found)?,
             None => {}
         }
     }
     Ok(())
+}
+
+/// Whose log a folder of this name is.
+fn base_of(name: Option<&OsStr>) -> Option<NodeName> {
+    let base: NodeName = name?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+    (base.kind == NodeKind::Base).then_some(base)
 }
 
 fn read(base: NodeName, folder: &Path) -> BaseLog {

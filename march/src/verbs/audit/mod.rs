@@ -1,6 +1,6 @@
 //! Judges the journals of a cluster, and the write-ahead logs of its bases.
 
-mod logs;
+pub(crate) mod logs;
 
 use super::{print_json, print_line, print_table};
 use crate::cli::AuditArgs;
