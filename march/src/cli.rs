@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::durations::{parse, parse_step};
+use crate::exit::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use marchland_common::order::{EntityId, NodeName};
 use marchland_runtime::process::AdvertisedAddr;
@@ -24,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Verb {
     /// Starts a whole cluster with bots on this machine, and audits what happened.
     Demo(DemoArgs),
+    /// Does something bad to a cluster under load, and holds what happens against its bound.
+    Drill(DrillArgs),
     /// Shows who is there, who owns what, and what is missing.
     Status(StatusArgs),
     /// Looks at entities.
@@ -53,6 +56,13 @@ pub(crate) enum Verb {
     Bots(BotsArgs),
     /// Runs the stand-in for etcd: one node, for demos and tests.
     EtcdStandin(StandinArgs),
+}
+
+/// What a verb is told by these words, when it is part of another one.
+pub(crate) fn parsed<T: Args>(words: &[&str]) -> Result<T, Failure> {
+    let command = T::augment_args(clap::Command::new("march").no_binary_name(true));
+    let matches = command.try_get_matches_from(words);
+    matches.and_then(|m| T::from_arg_matches(&m)).map_err(|e| Failure::internal(e.to_string()))
 }
 
 /// How a verb finds its cluster and how it answers.
@@ -135,6 +145,26 @@ pub(crate) struct DemoArgs {
     /// For measurements: how many percent of its step a tick of a cellapp takes at least.
     #[arg(long, hide = true, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=95))]
     pub(crate) burn: u8,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DrillArgs {
+    /// The drill, or `list` for all of them.
+    pub(crate) name: String,
+    /// Which cluster it is done to.
+    #[arg(long, value_enum, default_value_t = Against::Demo)]
+    pub(crate) against: Against,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// Which cluster a drill is done to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// One of its own on this machine, as `march demo` starts it.
+    Demo,
+    /// The containers of docker-compose.yml.
+    Compose,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -4,6 +4,7 @@
 mod cli;
 mod connect;
 mod demo;
+mod drill;
 mod durations;
 mod exit;
 mod roles;
@@ -48,6 +49,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Bots(args) => roles::bots(args).await,
             Verb::EtcdStandin(args) => roles::etcd_standin(args).await,
             Verb::Demo(args) => demo::run(args).await,
+            Verb::Drill(args) => drill::run(args).await,
             Verb::Status(args) => verbs::status::run(args).await,
             Verb::Entity(args) => verbs::entity::run(args).await,
             Verb::Handoff(args) => verbs::handoff::run(args).await,

@@ -6,6 +6,7 @@
 mod bad_input;
 mod client;
 mod demo;
+mod drills;
 mod failover;
 mod gateways;
 mod hostile;

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 /// The name of a demo's cluster in its store.
 const CLUSTER: &str = "demo";
 
-pub(super) struct Plan<'a> {
-    args: &'a DemoArgs,
+pub(super) struct Plan {
+    args: DemoArgs,
     dir: PathBuf,
     pub(super) journals: PathBuf,
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(args: &'a DemoArgs, dir: &Path) -> Self {
-        Self { args, dir: dir.to_owned(), journals: dir.join("journals") }
+impl Plan {
+    pub(super) fn new(args: &DemoArgs, dir: &Path) -> Self {
+        Self { args: args.clone(), dir: dir.to_owned(), journals: dir.join("journals") }
     }
 
     fn ready_file(&self, name: &str) -> PathBuf {

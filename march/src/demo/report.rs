@@ -1,11 +1,10 @@
 //! What a demo says at its end.
 
+use super::Left;
 use crate::verbs::audit;
-use marchland_client::bots::BotsReport;
-use marchland_observe::{Outcome, Summary, Verdict, Violation};
+use marchland_observe::{Outcome, Violation};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -42,7 +41,8 @@ struct Commands {
 }
 
 impl Report {
-    pub(super) fn new(dir: &Path, verdict: &Verdict, sum: &Summary, bots: &BotsReport) -> Self {
+    pub(super) fn new(left: &Left) -> Self {
+        let Left { dir, bots, verdict, summary: sum } = left;
         Self {
             ticks: sum.ticks,
             entities: sum.entities,
@@ -71,14 +71,14 @@ impl Report {
     }
 
     /// For people.
-    pub(super) fn show(&self, verdict: &Verdict, summary: &Summary, bots: &BotsReport) {
-        audit::show(verdict, summary);
+    pub(super) fn show(&self, left: &Left) {
+        audit::show(&left.verdict, &left.summary);
         let c = &self.commands;
         crate::verbs::print_line(&format!(
             "commands: {} sent, {} applied, {} rejected, {} expired, {} unanswered",
             c.sent, c.applied, c.rejected, c.expired, c.unanswered
         ));
-        if let Some(error) = &bots.first_error {
+        if let Some(error) = &left.bots.first_error {
             crate::verbs::print_line(&format!("first trouble of a bot: {error}"));
         }
         crate::verbs::print_line(&format!("everything is in {}", self.dir));

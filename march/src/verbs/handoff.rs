@@ -4,7 +4,7 @@
 use super::{print_json, print_line};
 use crate::cli::HandoffArgs;
 use crate::connect::manager;
-use crate::exit::{CHECK_FAILED, Failure, REFUSED, TIMEOUT, USAGE};
+use crate::exit::{CHECK_FAILED, Failure, NOT_FOUND, REFUSED, TIMEOUT, USAGE};
 use crate::verbs::status;
 use marchland_common::rng::Rng;
 use marchland_proto::operator::operator_client::OperatorClient;
@@ -50,24 +50,29 @@ impl From<HandoffReply> for HandoffJson {
 
 /// What many orders came to.
 #[derive(Debug, Default, Serialize)]
-struct ManyJson {
-    ordered: u32,
-    committed: u32,
-    aborted: u32,
-    refused: u32,
-    timeout: u32,
-    worst_gap_ticks: u64,
-    misplaced: u32,
+pub(crate) struct ManyJson {
+    pub(crate) ordered: u32,
+    pub(crate) committed: u32,
+    pub(crate) aborted: u32,
+    pub(crate) refused: u32,
+    pub(crate) timeout: u32,
+    pub(crate) worst_gap_ticks: u64,
+    pub(crate) misplaced: u32,
 }
 
 pub(crate) async fn run(args: HandoffArgs) -> Result<u8, Failure> {
     if args.deadline < Duration::from_millis(100) || args.deadline > Duration::from_secs(60) {
         return Err(Failure::new(USAGE, "a deadline is between 100ms and 1m"));
     }
-    let mut manager = manager(&args.ask.cluster).await?;
     match (args.random, args.entity, &args.to) {
-        (Some(count), ..) => many(&mut manager, &args, count).await,
+        (Some(count), ..) => {
+            let sum = many(&args, count).await?;
+            show_many(&sum, args.ask.output.is_json());
+            let good = sum.timeout == 0 && sum.misplaced == 0 && sum.committed > 0;
+            Ok(if good { 0 } else { CHECK_FAILED })
+        }
         (None, Some(entity), Some(to)) => {
+            let mut manager = manager(&args.ask.cluster).await?;
             let reply = order(&mut manager, &args, entity.0, to).await?;
             let code = code_of(&reply.result);
             show(&reply, args.ask.output.is_json());
@@ -137,11 +142,9 @@ fn targets(status: &status::StatusJson, entity: &EntityReply) -> Vec<String> {
     owners
 }
 
-async fn many(
-    manager: &mut OperatorClient<Channel>,
-    args: &HandoffArgs,
-    count: u32,
-) -> Result<u8, Failure> {
+/// Orders many random entities to random cellapps, one after the other.
+pub(crate) async fn many(args: &HandoffArgs, count: u32) -> Result<ManyJson, Failure> {
+    let mut manager = manager(&args.ask.cluster).await?;
     let status = status::ask(&args.ask.cluster).await?;
     let list = ListEntitiesRequest { limit: 10_000, after: 0, space: 0 };
     let all = manager.list_entities(list).await;
@@ -161,18 +164,20 @@ async fn many(
             next += Duration::from_secs(1) / rate;
         }
         let entity = &movable[rng.below(movable.len() as u64) as usize];
-        one_of_many(manager, args, &status, entity.id, &mut rng, &mut sum).await?;
+        one_of_many(&mut manager, args, &status, entity.id, &mut rng, &mut sum).await?;
     }
-    if args.ask.output.is_json() {
-        print_json(&sum);
-    } else {
-        print_line(&format!(
-            "{} ordered: {} committed, {} aborted, {} refused, {} timed out; worst gap {} ticks",
-            sum.ordered, sum.committed, sum.aborted, sum.refused, sum.timeout, sum.worst_gap_ticks
-        ));
+    Ok(sum)
+}
+
+fn show_many(sum: &ManyJson, json: bool) {
+    if json {
+        print_json(sum);
+        return;
     }
-    let good = sum.timeout == 0 && sum.misplaced == 0 && sum.committed > 0;
-    Ok(if good { 0 } else { CHECK_FAILED })
+    print_line(&format!(
+        "{} ordered: {} committed, {} aborted, {} refused, {} timed out; worst gap {} ticks",
+        sum.ordered, sum.committed, sum.aborted, sum.refused, sum.timeout, sum.worst_gap_ticks
+    ));
 }
 
 async fn one_of_many(
@@ -183,7 +188,7 @@ async fn one_of_many(
     rng: &mut Rng,
     sum: &mut ManyJson,
 ) -> Result<(), Failure> {
-    // Where it is now decides where it can go; an entity that ended meanwhile is passed over.
+    // Where it is now decides where it can go; who or what ended meanwhile is passed over.
     let Ok(now) = manager.get_entity(GetEntityRequest { entity: id }).await else {
         return Ok(());
     };
@@ -192,7 +197,10 @@ async fn one_of_many(
         return Ok(());
     }
     let to = &targets[rng.below(targets.len() as u64) as usize];
-    let reply = order(manager, args, id, to).await?;
+    let reply = match order(manager, args, id, to).await {
+        Err(gone) if gone.code == NOT_FOUND => return Ok(()),
+        ordered => ordered?,
+    };
     sum.ordered += 1;
     match reply.result.as_str() {
         "committed" => {

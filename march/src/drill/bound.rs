@@ -1,0 +1,146 @@
+//! What is observed of a drill, and within which bounds it has to be.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Something that can be counted or measured of a drill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Figure {
+    /// Of entities that lost their owner: from the last tick in the lineage to the next one.
+    TicksToGoOn,
+    /// Entities that lost their owner and got another one.
+    Restored,
+    /// Entities that lost their owner and did not go on by the end.
+    Stranded,
+    /// Steps of a life that had lost the entity, and that its base accepted.
+    LateSteps,
+    /// Verdicts that somebody was dead.
+    VerdictsDead,
+    /// Verdicts that nobody heard somebody.
+    VerdictsSilent,
+    /// Later lives of whoever was hurt.
+    NextLives,
+    /// Commands of clients without an answer.
+    Unanswered,
+    /// Ticks that cellapps left out, or in which they let the entities of a base stand still, while
+    /// the fault lasted.
+    TicksStoodStill,
+    /// How long nobody led.
+    LeaderlessMs,
+    /// Ordered handoffs that committed.
+    Committed,
+    /// Ordered handoffs that did not end by their deadline.
+    TimedOut,
+    /// Ticks of entities that two owners ran, both in the lineage.
+    TicksDoubled,
+    /// Members that were another life afterwards.
+    LivesChanged,
+    /// From the first tick of a baseapp that was away until cellapps let its entities go on.
+    TicksToReopen,
+    /// Sessions that clients had to open beside their first ones.
+    NewLogins,
+}
+
+impl Figure {
+    /// For people.
+    pub(super) const fn what(self) -> &'static str {
+        match self {
+            Self::TicksToGoOn => "ticks from an entity's last one to its next elsewhere, the worst",
+            Self::Restored => "entities restored elsewhere after a verdict",
+            Self::Stranded => "entities that never went on",
+            Self::LateSteps => "steps accepted of an owner that was given up",
+            Self::VerdictsDead => "verdicts of dead",
+            Self::VerdictsSilent => "verdicts of silent",
+            Self::NextLives => "later lives of the same name",
+            Self::Unanswered => "commands without an answer",
+            Self::TicksStoodStill => "ticks of cellapps left out or stood still meanwhile",
+            Self::LeaderlessMs => "milliseconds until another manager led",
+            Self::Committed => "ordered handoffs that committed",
+            Self::TimedOut => "ordered handoffs without an end",
+            Self::TicksDoubled => "ticks of entities that two owners ran",
+            Self::LivesChanged => "members that are another life afterwards",
+            Self::TicksToReopen => "ticks from its first one until its entities went on, the worst",
+            Self::NewLogins => "sessions that clients had to open anew",
+        }
+    }
+}
+
+/// What was observed. What is not here was not observed.
+pub(super) type Figures = BTreeMap<Figure, u64>;
+
+/// Where a figure has to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    AtMost(u64),
+    AtLeast(u64),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "at most {most}"),
+            Self::AtLeast(least) => write!(f, "at least {least}"),
+        }
+    }
+}
+
+/// A figure and where it has to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub(super) figure: Figure,
+    pub(super) limit: Limit,
+}
+
+impl Bound {
+    pub(super) const fn at_most(figure: Figure, most: u64) -> Self {
+        Self { figure, limit: Limit::AtMost(most) }
+    }
+
+    pub(super) const fn at_least(figure: Figure, least: u64) -> Self {
+        Self { figure, limit: Limit::AtLeast(least) }
+    }
+
+    /// Holds what was observed against it. What was not observed does not hold.
+    pub(super) fn judge(self, figures: &Figures) -> Judged {
+        let figure = figures.get(&self.figure).copied();
+        let holds = figure.is_some_and(|figure| match self.limit {
+            Limit::AtMost(most) => figure <= most,
+            Limit::AtLeast(least) => figure >= least,
+        });
+        Judged { what: self.figure.what(), bound: self.limit.to_string(), figure, holds }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.figure.what(), self.limit)
+    }
+}
+
+/// A figure beside its bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Judged {
+    pub(super) what: &'static str,
+    pub(super) bound: String,
+    /// None if it could not be observed.
+    pub(super) figure: Option<u64>,
+    pub(super) holds: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_holds_up_to_its_bound_and_one_that_nobody_observed_never_does() {
+        let bound = Bound::at_most(Figure::TicksToGoOn, 20);
+        let holds = |figures: Figures| bound.judge(&figures).holds;
+        assert!(holds(Figures::from([(Figure::TicksToGoOn, 20)])));
+        assert!(!holds(Figures::from([(Figure::TicksToGoOn, 21)])));
+        assert!(!holds(Figures::new()));
+        let bound = Bound::at_least(Figure::Committed, 1);
+        assert!(bound.judge(&Figures::from([(Figure::Committed, 1)])).holds);
+        assert!(!bound.judge(&Figures::from([(Figure::Committed, 0)])).holds);
+    }
+}

@@ -1,0 +1,43 @@
+//! Drills from outside. The others run in `make soak`, each in turn.
+
+use crate::support::{last_json, run, stderr};
+use serde_json::Value;
+
+fn listed() -> Vec<String> {
+    let output = run(&["drill", "list"]);
+    assert_eq!(output.status.code(), Some(0));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_list_of_drills_is_one_name_a_line_and_says_more_to_programs() {
+    let names = listed();
+    let about = last_json(&run(&["drill", "list", "--json"]));
+    let about = about.as_array().unwrap();
+    let of_programs: Vec<&str> = about.iter().map(|d| d["name"].as_str().unwrap()).collect();
+    assert_eq!(of_programs, names);
+    assert!(names.iter().all(|name| !name.contains(char::is_whitespace)), "{names:?}");
+    let said = |d: &Value| !d["does"].as_str().unwrap().is_empty() && d["bounds"][0].is_string();
+    assert!(about.iter().all(said), "{about:#?}");
+}
+
+#[test]
+fn a_drill_that_does_not_exist_or_cannot_be_done_there_is_refused_before_anything_is_started() {
+    let unknown = run(&["drill", "kill-everything"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let hint = stderr(&unknown);
+    assert!(listed().iter().all(|name| hint.contains(name)), "{hint}");
+    let elsewhere = run(&["drill", "kill-cellapp", "--against", "compose"]);
+    assert_eq!(elsewhere.status.code(), Some(2), "{}", stderr(&elsewhere));
+    assert!(unknown.stdout.is_empty() && elsewhere.stdout.is_empty());
+}
+
+#[test]
+fn a_killed_cellapp_is_given_up_and_its_entities_go_on_within_the_bound_of_the_drill() {
+    let output = run(&["drill", "kill-cellapp", "--json"]);
+    let report = last_json(&output);
+    assert_eq!(output.status.code(), Some(0), "{report:#} {}", stderr(&output));
+    assert_eq!((&report["holds"], &report["audit"]), (&true.into(), &"pass".into()));
+    let observed = report["observed"].as_array().unwrap();
+    assert!(observed.iter().all(|o| o["figure"].is_u64()), "{report:#}");
+}
