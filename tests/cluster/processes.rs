@@ -133,12 +133,12 @@ impl Processes {
 
     /// Starts another process of a name that one has already, with a folder of its own, and waits
     /// until it holds the name.
-    pub fn successor_elsewhere(&mut self, name: &str) {
+    pub fn successor_elsewhere(&mut self, name: &str, more: &[&str]) {
         let dir = self.run_dir().join(format!("elsewhere-{name}")).display().to_string();
         let kind = name.split('-').next().unwrap();
         let (verb, etcd) = (format!("{kind}app"), self.etcd.clone());
-        let args = [verb.as_str(), "--name", name, "--etcd", &etcd, "--dir", &dir];
-        self.start(&format!("{name}-elsewhere"), &args);
+        let own = [verb.as_str(), "--name", name, "--etcd", &etcd, "--dir", &dir];
+        self.start(&format!("{name}-elsewhere"), &[&own, more].concat());
     }
 
     /// Runs a process that is to end by itself, and gives what it said.

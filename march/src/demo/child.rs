@@ -209,10 +209,11 @@ impl Children {
         in_order
     }
 
-    /// Ends everybody: those who load first, the store last.
+    /// Ends everybody: those who load first, then those who would judge the others' end, the store
+    /// last.
     pub(super) async fn stop_all(&mut self, within: Duration) -> Result<(), Failure> {
         let mut in_order = true;
-        for role in [Role::Bots, Role::Server, Role::Manager, Role::Store] {
+        for role in [Role::Bots, Role::Manager, Role::Server, Role::Store] {
             in_order &= self.stop(role, within).await;
         }
         sleep(Duration::from_millis(10)).await;
