@@ -35,6 +35,30 @@ pub struct SlotOwner {
     pub term: Term,
 }
 
+/// A slot on its way to another base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SlotMove {
+    /// The slot.
+    pub slot: SlotId,
+    /// Its term.
+    pub term: Term,
+    /// Who is to keep it.
+    pub to: NodeName,
+    /// How far the move is.
+    pub stage: MoveStage,
+}
+
+/// How far the move of a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MoveStage {
+    /// Cellapps are asked to let its entities stand still.
+    Closing,
+    /// Frozen; the next keeper does not have all of it.
+    Copying,
+    /// The next keeper has all of it, durably: the slot's key may name it.
+    Held,
+}
+
 /// A change of what the store says. Each replaces what it names, whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MapChange {

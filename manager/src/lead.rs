@@ -128,6 +128,7 @@ impl Leader<'_> {
             cells_awaited: self.cells_awaited,
             bases_awaited: self.bases_awaited,
             waited_enough: began.elapsed() >= self.wait_max,
+            ..Facts::default()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use marchland_common::cluster::MapChange;
+pub use marchland_common::cluster::{MoveStage, SlotMove};
 use marchland_common::dawdle::Dawdle;
 use marchland_common::journal::Event;
 use marchland_common::msg::{Frame, HandoffRefusal, Moment, Outgoing};
@@ -219,30 +220,6 @@ pub enum BaseOrder {
         /// To whom.
         to: NodeName,
     },
-}
-
-/// A slot on its way to another base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotMove {
-    /// The slot.
-    pub slot: SlotId,
-    /// Its term.
-    pub term: Term,
-    /// Who is to keep it.
-    pub to: NodeName,
-    /// How far the move is.
-    pub stage: MoveStage,
-}
-
-/// How far the move of a slot is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum MoveStage {
-    /// Cellapps are asked to let its entities stand still.
-    Closing,
-    /// Frozen; the next keeper does not have all of it.
-    Copying,
-    /// The next keeper has all of it, durably: the slot's key may name it.
-    Held,
 }
 
 /// Everything that one output moment produced.

@@ -1,7 +1,7 @@
 //! What a plan rests on.
 
-use marchland_common::cluster::{Member, SlotOwner};
-use marchland_common::order::{Incarnation, Node, SpaceId};
+use marchland_common::cluster::{Member, SlotMove, SlotOwner};
+use marchland_common::order::{Incarnation, Node, NodeName, SpaceId};
 use marchland_common::world::{Layout, Rect};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,11 @@ pub struct Facts {
     pub dead: BTreeSet<Incarnation>,
     /// Who keeps which slot.
     pub slots: Vec<SlotOwner>,
+    /// What lives of baseapps say about slots that are on their way from them. Whoever has not
+    /// said anything is asked for nothing.
+    pub moves: BTreeMap<Node, Vec<SlotMove>>,
+    /// Baseapps to which a move took too long lately: nothing is given to them.
+    pub slow: BTreeSet<NodeName>,
     /// The layouts that stand.
     pub layouts: BTreeMap<SpaceId, Layout>,
     /// The spaces that are wanted.

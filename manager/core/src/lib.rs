@@ -2,16 +2,19 @@
 //!
 //! A planner without I/O: the same facts give the same plan. It decides nothing about single
 //! entities. The shell writes a plan in transactions that its leader key guards; a plan that was
-//! made from older facts fails there as a whole and is made anew.
+//! made from older facts fails there as a whole and is made anew. Orders to baseapps are said again
+//! with every plan until a report or a key shows that they were heard.
 
 mod cells;
 mod facts;
+mod moves;
 mod plan;
 mod slots;
 mod split;
 pub mod verdict;
 
 pub use facts::{CellLoad, Facts, SpaceSpec};
+pub use moves::{Give, MOVES_MAX};
 pub use plan::{Plan, Write, plan};
 pub use slots::SLOTS;
 pub use split::split;

@@ -1,7 +1,9 @@
-//! The plan: everything that must be written, in one order.
+//! The plan: everything that must be written, in one order, and what baseapps are asked for.
 
 use crate::cells::{Candidates, balance, first_layout, healed};
+use crate::moves::{Give, plan_moves};
 use crate::{Facts, slots};
+use marchland_common::cluster::MemberState;
 use marchland_common::order::{NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::Layout;
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,8 @@ use std::collections::BTreeMap;
 /// One thing to write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Write {
-    /// A slot gets its keeper.
+    /// A slot gets its keeper: its first one, its next one when a move is through, or the present
+    /// one anew when a move is called off.
     Slot(SlotId, NodeName),
     /// A space gets a layout; the one before it, if any, has version − 1.
     Layout(Layout),
@@ -23,6 +26,8 @@ pub enum Write {
 pub struct Plan {
     /// The writes.
     pub writes: Vec<Write>,
+    /// What baseapps are to give away.
+    pub gives: Vec<Give>,
     /// What is missing before the world is whole, in words.
     pub waiting: Vec<String>,
 }
@@ -32,6 +37,7 @@ pub struct Plan {
 pub fn plan(facts: &Facts) -> Plan {
     let mut plan = Plan::default();
     plan_slots(facts, &mut plan);
+    plan_moves(facts, &mut plan);
     plan_spaces(facts, &mut plan);
     plan
 }
@@ -44,7 +50,7 @@ fn plan_slots(facts: &Facts, plan: &mut Plan) {
     let mut bases: Vec<NodeName> = facts
         .members
         .iter()
-        .filter(|m| m.node.name.kind == NodeKind::Base)
+        .filter(|m| m.node.name.kind == NodeKind::Base && m.state == MemberState::Serving)
         .filter(|m| !facts.dead.contains(&m.node.incarnation))
         .map(|m| m.node.name)
         .collect();
