@@ -154,6 +154,9 @@ pub(crate) struct DrillArgs {
     /// Which cluster it is done to.
     #[arg(long, value_enum, default_value_t = Against::Demo)]
     pub(crate) against: Against,
+    /// The project of the containers; without it the one of this folder, as compose names it.
+    #[arg(long, env = "COMPOSE_PROJECT_NAME")]
+    pub(crate) project: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -163,7 +166,8 @@ pub(crate) struct DrillArgs {
 pub(crate) enum Against {
     /// One of its own on this machine, as `march demo` starts it.
     Demo,
-    /// The containers of docker-compose.yml.
+    /// The containers of docker-compose.yml, which have to be up; they are stopped for the audit and
+    /// started again.
     Compose,
 }
 

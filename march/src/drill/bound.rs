@@ -19,6 +19,8 @@ pub(super) enum Figure {
     VerdictsDead,
     /// Verdicts that nobody heard somebody.
     VerdictsSilent,
+    /// Verdicts of either kind.
+    Verdicts,
     /// Later lives of whoever was hurt.
     NextLives,
     /// Commands of clients without an answer.
@@ -52,6 +54,7 @@ impl Figure {
             Self::LateSteps => "steps accepted of an owner that was given up",
             Self::VerdictsDead => "verdicts of dead",
             Self::VerdictsSilent => "verdicts of silent",
+            Self::Verdicts => "verdicts that it was gone",
             Self::NextLives => "later lives of the same name",
             Self::Unanswered => "commands without an answer",
             Self::TicksStoodStill => "ticks of cellapps left out or stood still meanwhile",

@@ -1,14 +1,13 @@
-//! The cluster under drill: one of its own on this machine, with bots. Scripts hurt it and watch it
-//! through here.
+//! The cluster under drill, wherever it runs. Scripts hurt it and watch it through here.
 
-use super::table::{Drill, TTL_MS};
-use crate::cli::{DemoArgs, parsed};
-use crate::demo::{Cluster, Left};
-use crate::exit::{Failure, NOT_FOUND, TIMEOUT};
+use super::ground::Ground;
+use super::table::Drill;
+use crate::cli::DrillArgs;
+use crate::demo::Left;
+use crate::exit::{Failure, TIMEOUT};
 use crate::verbs::status::{self, StatusJson};
 use marchland_runtime::process::{Shutdown, ShutdownWatch};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -18,36 +17,52 @@ const PLAY_MAX: Duration = Duration::from_secs(45);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long it may take to say how it is.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
-/// Longer than a lease.
-const LONGER_THAN_TTL: Duration = Duration::from_millis(TTL_MS + 1_500);
-/// How many bots play.
-pub(super) const BOTS: u64 = 40;
-/// How many wolves there are beside them.
-const WOLVES: u64 = 100;
+/// How much longer than a lease is longer for certain.
+const LEASE_MARGIN: Duration = Duration::from_millis(1_500);
 
 /// The cluster under drill.
 pub(super) struct Field {
-    cluster: Cluster,
+    ground: Ground,
     shutdown: ShutdownWatch,
     /// When the script has to be through.
     until: Instant,
+    /// The tick from which on the drill is observed.
+    began: u64,
     said: Vec<String>,
 }
 
+/// What a drill left when it was over.
+pub(super) struct Played {
+    /// What was done, in order.
+    pub(super) said: Vec<String>,
+    /// The tick from which on it is observed: what was before is not of this drill.
+    pub(super) began: u64,
+    /// How many bots played.
+    pub(super) bots: u64,
+    pub(super) left: Result<Left, Failure>,
+}
+
 impl Field {
-    pub(super) async fn up(drill: &Drill) -> Result<Self, Failure> {
+    pub(super) async fn up(drill: &Drill, args: &DrillArgs) -> Result<Self, Failure> {
         let shutdown = Shutdown::on_signals()
             .map_err(|e| Failure::internal(format!("cannot handle signals: {e}")))?;
-        let numbers = [BOTS, WOLVES, u64::from(drill.managers)].map(|n| n.to_string());
-        let [bots, wolves, managers] = &numbers;
-        let ttl = format!("{TTL_MS}ms");
-        let words = ["--bots", bots, "--wolves", wolves, "--managers", managers, "--ttl", &ttl];
-        let mut args: DemoArgs = parsed(&words)?;
-        let name = format!("march-drill-{}-{}", drill.name, std::process::id());
-        args.dir = Some(std::env::temp_dir().join(name));
-        eprintln!("{}: starts a cluster, and {}", drill.name, drill.does);
-        let cluster = Cluster::up(args).await?;
-        Ok(Self { cluster, shutdown, until: Instant::now() + PLAY_MAX, said: Vec::new() })
+        let ground = Ground::up(drill, args).await?;
+        let until = Instant::now() + PLAY_MAX;
+        Ok(Self { ground, shutdown, until, began: 0, said: Vec::new() })
+    }
+
+    /// Waits until all bots are in it. What is observed begins here.
+    pub(super) async fn begin(&mut self) -> Result<(), Failure> {
+        let bots = self.ground.bots();
+        let all_in = |status: &StatusJson| {
+            let sessions: u64 = status.members.iter().map(|m| m.sessions).sum();
+            (status.ready && sessions >= bots).then_some(status.tick)
+        };
+        self.began = self.until(all_in).await?.ok_or_else(|| {
+            Failure::new(TIMEOUT, format!("{bots} bots were not in the cluster in time"))
+                .hint("nothing was done to it; `march status` says what is missing")
+        })?;
+        Ok(())
     }
 
     /// Tells what was done.
@@ -58,7 +73,17 @@ impl Field {
 
     /// Where its managers are.
     pub(super) fn address(&self) -> &str {
-        self.cluster.address()
+        self.ground.address()
+    }
+
+    /// How long its registrations outlive their processes.
+    pub(super) const fn ttl(&self) -> Duration {
+        self.ground.ttl()
+    }
+
+    /// The name of its store's process.
+    pub(super) const fn store(&self) -> &'static str {
+        self.ground.store()
     }
 
     /// How it is, unless it does not say so soon.
@@ -96,7 +121,7 @@ impl Field {
                 return Ok(Some(found));
             }
             if attended {
-                self.cluster.look_after().await?;
+                self.ground.look_after().await?;
             }
             sleep(LOOK_EVERY).await;
         }
@@ -112,20 +137,17 @@ impl Field {
 
     /// Lets a process be stopped until its lease is over.
     pub(super) async fn outlive_lease(&self) {
-        sleep(LONGER_THAN_TTL).await;
+        sleep(self.ground.ttl() + LEASE_MARGIN).await;
     }
 
-    /// Sends a signal to one of its processes.
-    pub(super) fn signal(&self, name: &str, signal: Signal) -> Result<(), Failure> {
-        let pid = self.cluster.file().pids.get(name).and_then(|pid| i32::try_from(*pid).ok());
-        let pid =
-            pid.ok_or_else(|| Failure::new(NOT_FOUND, format!("there is no process {name}")))?;
-        kill(Pid::from_raw(pid), signal)
-            .map_err(|e| Failure::internal(format!("cannot send {signal} to {name}: {e}")))
+    /// Kills one of its processes, stops it or lets it go on.
+    pub(super) async fn signal(&mut self, name: &str, signal: Signal) -> Result<(), Failure> {
+        self.ground.signal(name, signal).await
     }
 
     /// Ends it. What was done, and what it left.
-    pub(super) async fn end(self) -> (Vec<String>, Result<Left, Failure>) {
-        (self.said, self.cluster.end().await)
+    pub(super) async fn end(self) -> Played {
+        let (said, began, bots) = (self.said, self.began, self.ground.bots());
+        Played { said, began, bots, left: self.ground.end().await }
     }
 }

@@ -3,6 +3,7 @@
 
 mod bound;
 mod field;
+mod ground;
 mod journals;
 mod report;
 mod scripts;
@@ -11,7 +12,9 @@ mod table;
 use crate::cli::{Against, DrillArgs};
 use crate::exit::Failure;
 use crate::verbs::{print_json, print_line};
-use field::Field;
+use field::{Field, Played};
+use journals::Scope;
+use marchland_common::order::Tick;
 use report::Report;
 use table::{DRILLS, Drill, named};
 
@@ -21,18 +24,11 @@ const LIST: &str = "list";
 pub(crate) async fn run(args: DrillArgs) -> Result<u8, Failure> {
     let json = args.output.is_json();
     if args.name == LIST {
-        list(json);
+        list(args.against, json);
         return Ok(0);
     }
     let drill = named(&args.name).ok_or_else(|| unknown(&args.name))?;
-    match args.against {
-        Against::Demo => {}
-        Against::Compose => {
-            let text = format!("{} cannot be done to containers yet", drill.name);
-            return Err(Failure::usage(text).hint("leave --against out: it starts its own cluster"));
-        }
-    }
-    let report = perform(drill).await?;
+    let report = perform(drill, &args).await?;
     if json {
         print_json(&report);
     } else {
@@ -41,19 +37,20 @@ pub(crate) async fn run(args: DrillArgs) -> Result<u8, Failure> {
     Ok(report.code())
 }
 
-async fn perform(drill: &'static Drill) -> Result<Report, Failure> {
-    let mut field = Field::up(drill).await?;
+async fn perform(drill: &'static Drill, args: &DrillArgs) -> Result<Report, Failure> {
+    let mut field = Field::up(drill, args).await?;
+    let bounds = drill.bounds(args.against, field.ttl());
     let told = scripts::play(drill.script, &mut field).await;
     // However it went, everybody is ended.
-    let (said, left) = field.end().await;
+    let Played { said, began, bots, left } = field.end().await;
     let (told, left) = (told?, left?);
-    let figures = journals::observe(&left, &told)?;
-    Ok(Report::new(drill, said, &figures, &left))
+    let figures = journals::observe(&left, &told, Scope { began: Tick(began), bots })?;
+    Ok(Report::new(drill.name, &bounds, said, &figures, &left))
 }
 
-fn list(json: bool) {
+fn list(against: Against, json: bool) {
     if json {
-        print_json(&DRILLS.iter().map(Drill::about).collect::<Vec<_>>());
+        print_json(&DRILLS.iter().map(|drill| drill.about(against)).collect::<Vec<_>>());
     } else {
         DRILLS.iter().for_each(|drill| print_line(drill.name));
     }

@@ -1,7 +1,6 @@
 //! What a drill says at its end.
 
-use super::bound::{Figures, Judged};
-use super::table::Drill;
+use super::bound::{Bound, Figures, Judged};
 use crate::demo::Left;
 use crate::exit::CHECK_FAILED;
 use crate::verbs::{print_line, print_table};
@@ -23,10 +22,16 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(drill: &Drill, done: Vec<String>, figures: &Figures, left: &Left) -> Self {
-        let observed: Vec<Judged> = drill.bounds.iter().map(|b| b.judge(figures)).collect();
+    pub(super) fn new(
+        drill: &'static str,
+        bounds: &[Bound],
+        done: Vec<String>,
+        figures: &Figures,
+        left: &Left,
+    ) -> Self {
+        let observed: Vec<Judged> = bounds.iter().map(|b| b.judge(figures)).collect();
         Self {
-            drill: drill.name,
+            drill,
             done,
             holds: observed.iter().all(|judged| judged.holds),
             observed,
@@ -69,15 +74,17 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drill::bound::{Bound, Figure, Limit};
-    use crate::drill::table::DRILLS;
+    use crate::cli::Against;
+    use crate::drill::bound::{Figure, Limit};
+    use crate::drill::table::{DRILLS, TTL_MS};
     use marchland_observe::{AuditOptions, Journals, judge};
+    use std::time::Duration;
 
-    fn code(drill: &Drill, figures: &Figures, audit: Outcome) -> u8 {
+    fn code(bounds: &[Bound], figures: &Figures, audit: Outcome) -> u8 {
         let (mut verdict, summary) = judge(&Journals::default(), &AuditOptions::default());
         verdict.verdict = audit;
         let left = Left { dir: "here".into(), bots: Default::default(), verdict, summary };
-        Report::new(drill, Vec::new(), figures, &left).code()
+        Report::new("a drill", bounds, Vec::new(), figures, &left).code()
     }
 
     fn at_its_bound(bound: &Bound) -> (Figure, u64) {
@@ -92,25 +99,27 @@ mod tests {
         }
     }
 
+    fn is_0_only_if_all_is_well(name: &str, bounds: &[Bound]) {
+        let good: Figures = bounds.iter().map(at_its_bound).collect();
+        assert_eq!(code(bounds, &good, Outcome::Pass), 0, "{name}");
+        assert_eq!(code(bounds, &good, Outcome::Incomplete), CHECK_FAILED, "{name}");
+        assert_eq!(code(bounds, &good, Outcome::Fail), CHECK_FAILED, "{name}");
+        for bound in bounds {
+            let bad: Figures = good.clone().into_iter().chain([beyond(bound)]).collect();
+            assert_eq!(code(bounds, &bad, Outcome::Pass), CHECK_FAILED, "{name} {bound}");
+            let mut unseen = good.clone();
+            unseen.remove(&bound.figure);
+            assert_eq!(code(bounds, &unseen, Outcome::Pass), CHECK_FAILED, "{bound} not seen");
+        }
+    }
+
     #[test]
     fn a_drill_ends_with_0_only_if_every_figure_is_within_its_bound_and_the_audit_passes() {
-        for drill in DRILLS {
-            let good: Figures = drill.bounds.iter().map(at_its_bound).collect();
-            assert_eq!(code(drill, &good, Outcome::Pass), 0, "{}", drill.name);
-            assert_eq!(code(drill, &good, Outcome::Incomplete), CHECK_FAILED, "{}", drill.name);
-            assert_eq!(code(drill, &good, Outcome::Fail), CHECK_FAILED, "{}", drill.name);
-            for bound in drill.bounds {
-                let bad: Figures = good.clone().into_iter().chain([beyond(bound)]).collect();
-                assert_eq!(
-                    code(drill, &bad, Outcome::Pass),
-                    CHECK_FAILED,
-                    "{} {bound}",
-                    drill.name
-                );
-                let mut unseen = good.clone();
-                unseen.remove(&bound.figure);
-                assert_eq!(code(drill, &unseen, Outcome::Pass), CHECK_FAILED, "{bound} not seen");
-            }
+        for (drill, against) in
+            DRILLS.iter().flat_map(|d| [(d, Against::Demo), (d, Against::Compose)])
+        {
+            let bounds = drill.bounds(against, Duration::from_millis(TTL_MS));
+            is_0_only_if_all_is_well(drill.name, &bounds);
         }
     }
 }

@@ -1,11 +1,19 @@
 //! All drills: what each does, and what must be observed.
 
-use super::bound::{Bound, Figure};
+use super::bound::{Bound, Figure, Limit};
+use crate::cli::Against;
 use serde::Serialize;
+use std::time::Duration;
 
 /// How long registrations outlive their processes in a drill: short, so that outliving one takes a
 /// moment.
 pub(super) const TTL_MS: u64 = 2_000;
+
+/// The same in containers that do not say otherwise.
+pub(super) const COMPOSE_TTL: Duration = Duration::from_secs(5);
+/// How much later the entities of a killed container may go on. Its address is gone with it, so
+/// that nobody refuses to be dialled: it is given up because it is silent.
+const CONTAINER_TICKS: u64 = 40;
 
 /// What a drill does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +32,7 @@ pub(super) enum Script {
 pub(super) struct Drill {
     pub(super) name: &'static str,
     pub(super) does: &'static str,
-    pub(super) bounds: &'static [Bound],
+    bounds: &'static [Bound],
     pub(super) script: Script,
     pub(super) managers: u16,
 }
@@ -134,10 +142,40 @@ pub(super) const DRILLS: &[Drill] = &[
 ];
 
 impl Drill {
+    /// What must be observed where it takes place, if registrations outlive processes for so long.
+    pub(super) fn bounds(&self, against: Against, ttl: Duration) -> Vec<Bound> {
+        let bounds = self.bounds.iter().copied();
+        match against {
+            Against::Demo => bounds.collect(),
+            Against::Compose => {
+                bounds.map(|bound| in_containers(self.script, bound, ttl)).collect()
+            }
+        }
+    }
+
     /// For programs.
-    pub(super) fn about(&self) -> About {
-        let bounds = self.bounds.iter().map(Bound::to_string).collect();
+    pub(super) fn about(&self, against: Against) -> About {
+        let ttl = match against {
+            Against::Demo => Duration::from_millis(TTL_MS),
+            Against::Compose => COMPOSE_TTL,
+        };
+        let bounds = self.bounds(against, ttl).iter().map(Bound::to_string).collect();
         About { name: self.name, does: self.does, bounds }
+    }
+}
+
+/// What becomes of a bound in containers.
+fn in_containers(script: Script, bound: Bound, ttl: Duration) -> Bound {
+    match (bound.figure, bound.limit) {
+        (Figure::VerdictsDead, Limit::AtLeast(least)) => Bound::at_least(Figure::Verdicts, least),
+        (Figure::TicksToGoOn, Limit::AtMost(most)) if script == Script::KillCellapp => {
+            Bound::at_most(bound.figure, most + CONTAINER_TICKS)
+        }
+        (Figure::LeaderlessMs, Limit::AtMost(most)) => {
+            let ttl = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+            Bound::at_most(bound.figure, (most - TTL_MS).saturating_add(ttl))
+        }
+        _ => bound,
     }
 }
 

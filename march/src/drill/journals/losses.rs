@@ -21,22 +21,27 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    pub(super) fn of(journals: &Journals) -> Self {
+    /// Since a tick.
+    pub(super) fn of(journals: &Journals, began: Tick) -> Self {
         let mut losses = Self::default();
         for base in of_kind(journals, NodeKind::Base) {
             for record in (0..base.len()).filter_map(|i| base.record(i)) {
-                record.events.iter().for_each(|event| losses.on(event));
+                let of_drill = record.tick >= began;
+                record.events.iter().for_each(|event| losses.on(event, of_drill));
             }
         }
         losses
     }
 
-    fn on(&mut self, event: &Event) {
+    /// Who owned what before the drill has to be known, and is not counted.
+    fn on(&mut self, event: &Event, of_drill: bool) {
         match *event {
             Event::OwnerChanged { entity, from, to, why, last_tick, .. } => {
                 self.owners.insert(entity, to);
                 let verdict = why == OwnerWhy::Verdict;
-                if let Some(from) = from.filter(|_| verdict || why == OwnerWhy::GrantDeadline) {
+                if let Some(from) =
+                    from.filter(|_| of_drill && (verdict || why == OwnerWhy::GrantDeadline))
+                {
                     self.lost.insert((entity, from));
                     self.waiting.entry(entity).or_insert(last_tick);
                     self.restored += u64::from(verdict);

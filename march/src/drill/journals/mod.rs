@@ -4,35 +4,40 @@ mod losses;
 mod windows;
 
 use super::bound::{Figure, Figures};
-use super::field::BOTS;
 use super::scripts::Told;
 use crate::demo::Left;
 use crate::exit::{Failure, NOT_FOUND};
 use losses::Losses;
 use marchland_common::journal::Event;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_observe::{Journals, Process, load};
 use windows::{stood_still, ticks_to_reopen};
 
+/// Which part of the journals is about the drill. They may hold what was long before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    /// The first tick that is.
+    pub(super) began: Tick,
+    /// How many bots play.
+    pub(super) bots: u64,
+}
+
 /// All figures: those of the script, and those that the journals tell.
-pub(super) fn observe(left: &Left, told: &Told) -> Result<Figures, Failure> {
+pub(super) fn observe(left: &Left, told: &Told, scope: Scope) -> Result<Figures, Failure> {
     let journals = load(&left.dir).map_err(|e| Failure::new(NOT_FOUND, e.to_string()))?;
     let mut figures = told.figures.clone();
     figures.insert(Figure::Unanswered, left.bots.unanswered);
     figures.insert(Figure::TicksDoubled, left.summary.ticks_doubled);
-    let logins = count(&journals, NodeKind::Client, |event| {
-        matches!(event, Event::ClientWelcome { resumed: false, .. })
-    });
-    figures.insert(Figure::NewLogins, logins.saturating_sub(BOTS));
+    figures.insert(Figure::NewLogins, new_logins(&journals, scope));
     if let Some(victim) = told.victim {
         figures.insert(Figure::NextLives, next_lives(&journals, victim));
         if victim.name.kind == NodeKind::Base
-            && let Some(worst) = ticks_to_reopen(&journals, victim, told.woken)
+            && let Some(worst) = ticks_to_reopen(&journals, victim, told.woken, scope.began)
         {
             figures.insert(Figure::TicksToReopen, worst);
         }
     }
-    Losses::of(&journals).tell(told.victim, &mut figures);
+    Losses::of(&journals, scope.began).tell(told.victim, &mut figures);
     if let Some((from, to)) = told.span {
         let cells = of_kind(&journals, NodeKind::Cell);
         let stood_still = cells.map(|cell| stood_still(cell, from, to)).sum();
@@ -50,13 +55,25 @@ fn next_lives(journals: &Journals, victim: Node) -> u64 {
     lives.filter(|n| n.name == victim.name && n.incarnation > victim.incarnation).count() as u64
 }
 
-/// How often something happened at processes of a kind.
-fn count(journals: &Journals, kind: NodeKind, what: impl Fn(&Event) -> bool) -> u64 {
-    let records = |p: &Process| {
-        (0..p.len())
-            .filter_map(|i| p.record(i))
-            .map(|r| r.events.iter().filter(|event| what(event)).count() as u64)
-            .sum::<u64>()
-    };
-    of_kind(journals, kind).map(records).sum()
+/// Sessions that clients opened beside the first one of each.
+fn new_logins(journals: &Journals, scope: Scope) -> u64 {
+    of_kind(journals, NodeKind::Client).map(|crowd| new_logins_of(crowd, scope)).sum()
+}
+
+/// Those of one crowd. Its records are numbered, and when it was is told by what it saw.
+fn new_logins_of(crowd: &Process, scope: Scope) -> u64 {
+    let (mut logins, mut anew, mut now) = (0, 0, Tick(0));
+    for record in (0..crowd.len()).filter_map(|i| crowd.record(i)) {
+        for event in &record.events {
+            match event {
+                Event::ClientSaw { tick, .. } => now = now.max(*tick),
+                Event::ClientWelcome { resumed: false, .. } => {
+                    logins += 1;
+                    anew += u64::from(logins > scope.bots && now >= scope.began);
+                }
+                _ => {}
+            }
+        }
+    }
+    anew
 }

@@ -2,7 +2,7 @@
 
 use super::of_kind;
 use marchland_common::journal::Event;
-use marchland_common::order::{Node, NodeKind, NodeName};
+use marchland_common::order::{Node, NodeKind, NodeName, Tick};
 use marchland_observe::{Journals, Process};
 use std::collections::BTreeSet;
 
@@ -33,12 +33,19 @@ pub(super) fn stood_still(cell: &Process, from: u64, to: u64) -> u64 {
 
 /// From the first tick of the next life of a baseapp, or from when it was let go on, until each
 /// cellapp that had let its entities stand still ran them again: the worst. None if one never did.
-pub(super) fn ticks_to_reopen(journals: &Journals, base: Node, woken: Option<u64>) -> Option<u64> {
+/// Cellapps that were gone before the drill began are not asked.
+pub(super) fn ticks_to_reopen(
+    journals: &Journals,
+    base: Node,
+    woken: Option<u64>,
+    began: Tick,
+) -> Option<u64> {
     let next = of_kind(journals, NodeKind::Base)
         .filter(|p| p.node().name == base.name && p.node().incarnation > base.incarnation)
         .find_map(|p| p.record(0).map(|record| record.tick.0));
     let back = next.or(woken)?;
-    let cells = of_kind(journals, NodeKind::Cell);
+    let there = |cell: &&Process| cell.record(cell.len() - 1).is_some_and(|r| r.tick >= began);
+    let cells = of_kind(journals, NodeKind::Cell).filter(|c| !c.is_empty()).filter(there);
     cells.map(|cell| reopened(cell, base.name, back)).try_fold(0, |worst, at| {
         // One that never let them stand still went on at once.
         Some(worst.max(at?.map_or(0, |tick| tick.saturating_sub(back))))

@@ -11,7 +11,7 @@ const AWAY_TICKS: u64 = 20;
 
 pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
     let Victim { node, has, tick } = most(field, NodeKind::Base, |m| m.entities).await?;
-    field.signal(&node.name.to_string(), Signal::SIGKILL)?;
+    field.signal(&node.name.to_string(), Signal::SIGKILL).await?;
     field.say(format!("killed {node} with {has} records about tick {tick}"));
     // For long enough that everybody whose record it keeps stands still.
     let away =
@@ -25,11 +25,11 @@ pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
 pub(super) async fn zombie(field: &mut Field) -> Result<Told, Failure> {
     let Victim { node, has, tick } = most(field, NodeKind::Base, |m| m.entities).await?;
     let name = node.name.to_string();
-    field.signal(&name, Signal::SIGSTOP)?;
+    field.signal(&name, Signal::SIGSTOP).await?;
     field.say(format!("stopped {node} with {has} records about tick {tick}"));
     field.outlive_lease().await;
     let woken = field.status().await.map_or(tick, |status| status.tick);
-    field.signal(&name, Signal::SIGCONT)?;
+    field.signal(&name, Signal::SIGCONT).await?;
     field.say(format!("let it go on after its lease was over, about tick {woken}"));
     // As the same life, or as its next one if it was given up.
     let whole = field.until(|status| {

@@ -3,15 +3,17 @@
 use super::{Figure, Told, Victim, counted, most, until_back};
 use crate::drill::field::Field;
 use crate::exit::Failure;
+use crate::verbs::status::StatusJson;
 use marchland_common::order::{Node, NodeKind};
 use nix::sys::signal::Signal;
 
 pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
     let Victim { node, has, tick } = most(field, NodeKind::Cell, |m| m.reals).await?;
-    field.signal(&node.name.to_string(), Signal::SIGKILL)?;
+    let before = Verdicts::of(field).await?;
+    field.signal(&node.name.to_string(), Signal::SIGKILL).await?;
     field.say(format!("killed {node} with {has} entities about tick {tick}"));
     // A successor at once would be evidence by itself: it comes after the verdict.
-    let told = judged(field, node, ("verdicts_dead", Figure::VerdictsDead)).await?;
+    let told = given_up(field, node, before).await?;
     until_back(field, node).await?;
     Ok(told)
 }
@@ -19,30 +21,60 @@ pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
 pub(super) async fn zombie(field: &mut Field) -> Result<Told, Failure> {
     let Victim { node, has, tick } = most(field, NodeKind::Cell, |m| m.reals).await?;
     let name = node.name.to_string();
-    field.signal(&name, Signal::SIGSTOP)?;
+    let before = Verdicts::of(field).await?;
+    field.signal(&name, Signal::SIGSTOP).await?;
     field.say(format!("stopped {node} with {has} entities about tick {tick}"));
-    let told = judged(field, node, ("verdicts_silent", Figure::VerdictsSilent)).await?;
+    let told = given_up(field, node, before).await?;
     field.outlive_lease().await;
-    field.signal(&name, Signal::SIGCONT)?;
+    field.signal(&name, Signal::SIGCONT).await?;
     field.say("let it go on after its lease was over".to_owned());
     until_back(field, node).await?;
     Ok(told)
 }
 
+/// How many verdicts the managers counted.
+#[derive(Clone, Copy)]
+struct Verdicts {
+    dead: u64,
+    silent: u64,
+}
+
+impl Verdicts {
+    fn counted(status: &StatusJson) -> Self {
+        let [dead, silent] = ["verdicts_dead", "verdicts_silent"].map(|c| counted(status, c));
+        Self { dead, silent }
+    }
+
+    /// Those until now, which are not of this drill.
+    async fn of(field: &mut Field) -> Result<Self, Failure> {
+        let counted = field.until(|status| Some(Self::counted(status))).await?;
+        Ok(counted.unwrap_or(Self { dead: 0, silent: 0 }))
+    }
+
+    const fn since(self, before: Self) -> Self {
+        let dead = self.dead.saturating_sub(before.dead);
+        Self { dead, silent: self.silent.saturating_sub(before.silent) }
+    }
+
+    const fn any(self) -> u64 {
+        self.dead + self.silent
+    }
+}
+
 /// Waits for the verdict.
-async fn judged(
-    field: &mut Field,
-    node: Node,
-    (counter, figure): (&str, Figure),
-) -> Result<Told, Failure> {
+async fn given_up(field: &mut Field, node: Node, before: Verdicts) -> Result<Told, Failure> {
     let verdict = field.until_alone(|status| {
-        let count = counted(status, counter);
-        (count > 0).then_some((count, status.tick))
+        let since = Verdicts::counted(status).since(before);
+        (since.any() > 0).then_some((since, status.tick))
     });
     let mut told = Told::of(Some(node));
     match verdict.await? {
-        Some((count, tick)) => {
-            told.figures.insert(figure, count);
+        Some((since, tick)) => {
+            told.figures.extend([
+                (Figure::VerdictsDead, since.dead),
+                (Figure::VerdictsSilent, since.silent),
+                (Figure::Verdicts, since.any()),
+            ]);
             field.say(format!("it was given up by tick {tick}"));
         }
         None => field.say("nobody gave it up".to_owned()),

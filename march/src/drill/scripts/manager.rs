@@ -21,7 +21,7 @@ pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
     let (life, before) =
         ready.await?.ok_or_else(|| Failure::internal(format!("{LEADER} is not there")))?;
     let mut told = Told::of(Some(Node::new(NodeKind::Manager, 1, life)));
-    field.signal(LEADER, Signal::SIGKILL)?;
+    field.signal(LEADER, Signal::SIGKILL).await?;
     let killed = Instant::now();
     field.say(format!("killed {LEADER}, which led, about tick {before}"));
     // Only a leader says that nothing is missing.

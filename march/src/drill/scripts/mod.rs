@@ -37,6 +37,7 @@ impl Told {
 }
 
 pub(super) async fn play(script: Script, field: &mut Field) -> Result<Told, Failure> {
+    field.begin().await?;
     field.play(SETTLE_TICKS).await?;
     let told = match script {
         Script::KillCellapp => cellapp::kill(field).await?,

@@ -8,8 +8,6 @@ use crate::verbs::status::StatusJson;
 use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
 
-/// The store of a demo.
-const STORE: &str = "etcd-standin";
 /// Handoffs that are ordered while it says nothing.
 const ORDERS: u32 = 6;
 /// Ticks after it came back, in which leases that ran out would be missed.
@@ -19,11 +17,12 @@ pub(super) async fn stop(field: &mut Field) -> Result<Told, Failure> {
     let ready = |s: &StatusJson| s.ready.then(|| (lives(s), s.tick));
     let (before, from) = field.until(ready).await?.unwrap_or_default();
     let mut told = Told::of(None);
-    field.signal(STORE, Signal::SIGSTOP)?;
+    let store = field.store();
+    field.signal(store, Signal::SIGSTOP).await?;
     field.say(format!("stopped the store about tick {from}"));
     order(field, ORDERS, &mut told).await?;
     field.outlive_lease().await;
-    field.signal(STORE, Signal::SIGCONT)?;
+    field.signal(store, Signal::SIGCONT).await?;
     field.say("let it go on after every lease was over".to_owned());
     field.play(AFTER_TICKS).await?;
     let Some((after, to)) = field.until(ready).await? else {

@@ -24,7 +24,8 @@ pub(crate) struct AuditNotes {
 pub(crate) const NOTES_FILE: &str = "audit.json";
 
 impl AuditNotes {
-    fn read(dir: &Path) -> Option<Self> {
+    /// What is noted in a folder.
+    pub(crate) fn read(dir: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(dir.join(NOTES_FILE)).ok()?;
         serde_json::from_str(&text).ok()
     }

@@ -1,0 +1,93 @@
+//! Where a drill takes place: a cluster of its own on this machine, or one that runs in containers.
+//! Scripts do not know which.
+
+mod compose;
+mod demo;
+
+use super::table::Drill;
+use crate::cli::{Against, DrillArgs};
+use crate::demo::Left;
+use crate::exit::Failure;
+use compose::Compose;
+use demo::Demo;
+use nix::sys::signal::Signal;
+use std::time::Duration;
+
+/// How many bots play in a cluster of the drill's own.
+const BOTS: u64 = 40;
+/// How many wolves there are beside them.
+const WOLVES: u64 = 100;
+
+/// A cluster that is up, with bots.
+pub(super) enum Ground {
+    Demo(Box<Demo>),
+    Compose(Box<Compose>),
+}
+
+impl Ground {
+    pub(super) async fn up(drill: &Drill, args: &DrillArgs) -> Result<Self, Failure> {
+        Ok(match args.against {
+            Against::Demo => Self::Demo(Box::new(Demo::up(drill).await?)),
+            Against::Compose => {
+                Self::Compose(Box::new(Compose::find(drill, args.project.as_deref()).await?))
+            }
+        })
+    }
+
+    /// Where its managers are.
+    pub(super) fn address(&self) -> &str {
+        match self {
+            Self::Demo(demo) => demo.address(),
+            Self::Compose(compose) => compose.address(),
+        }
+    }
+
+    /// How many bots play.
+    pub(super) const fn bots(&self) -> u64 {
+        match self {
+            Self::Demo(_) => BOTS,
+            Self::Compose(compose) => compose.bots(),
+        }
+    }
+
+    /// How long registrations outlive their processes.
+    pub(super) const fn ttl(&self) -> Duration {
+        match self {
+            Self::Demo(_) => demo::TTL,
+            Self::Compose(compose) => compose.ttl(),
+        }
+    }
+
+    /// The name of the store's process.
+    pub(super) const fn store(&self) -> &'static str {
+        match self {
+            Self::Demo(_) => demo::STORE,
+            Self::Compose(_) => compose::STORE,
+        }
+    }
+
+    /// Kills a process, stops it or lets it go on.
+    pub(super) async fn signal(&mut self, name: &str, signal: Signal) -> Result<(), Failure> {
+        match self {
+            Self::Demo(demo) => demo.signal(name, signal),
+            Self::Compose(compose) => compose.signal(name, signal).await,
+        }
+    }
+
+    /// Starts again whoever ended unasked.
+    pub(super) async fn look_after(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Demo(demo) => demo.look_after().await,
+            Self::Compose(compose) => compose.look_after().await,
+        }
+    }
+
+    /// Ends everybody in order and judges what happened. A cluster that was found running runs again
+    /// afterwards.
+    pub(super) async fn end(self) -> Result<Left, Failure> {
+        match self {
+            Self::Demo(demo) => demo.end().await,
+            Self::Compose(compose) => compose.end().await,
+        }
+    }
+}
