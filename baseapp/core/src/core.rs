@@ -144,6 +144,7 @@ impl BaseCore {
         };
         if last > Lsn(0) {
             core.event(Event::Recovered { lsn: last });
+            core.tell_kept();
         }
         core.recover(|_| true);
         core

@@ -194,6 +194,13 @@ pub enum Event {
     SlotFrozen { slot: SlotId, term: Term, to: NodeName, lsn: Lsn },
     /// The slot is another base's under this term; nothing of it is here any more.
     SlotGiven { slot: SlotId, term: Term, lsn: Lsn },
+    /// This life goes on with a slot that an earlier one kept under this term, and froze for
+    /// `frozen_for`, if it did.
+    SlotKept { slot: SlotId, term: Term, frozen_for: Option<NodeName> },
+
+    // At a cellapp: slots.
+    /// From here on the entities of the slot answer to this base life; to none, they stand still.
+    SlotFollowed { slot: SlotId, base: Option<Node> },
 }
 
 /// Why a real ended at a cellapp.

@@ -2,10 +2,10 @@
 //! an audit compares the two without knowing how records lie on a disk.
 
 use super::OwnerWhy;
-use crate::order::{EntityId, Epoch, Lsn, Node, Seq, Tick};
+use crate::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SlotId, Term, Tick};
 use std::collections::BTreeMap;
 
-/// What one record says about the lineage of an entity.
+/// What one record says about the lineage of an entity, or about who keeps a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
     /// It was born.
@@ -43,18 +43,51 @@ pub enum Logged {
         /// The last tick that the owner before simulated.
         last_tick: Option<Tick>,
     },
+    /// The log keeps a slot from here on.
+    Taken {
+        /// The slot.
+        slot: SlotId,
+        /// Under which term.
+        term: Term,
+    },
+    /// Nothing of a slot changes any more: it is on its way to another base.
+    Frozen {
+        /// The slot.
+        slot: SlotId,
+        /// The term that is to end.
+        term: Term,
+        /// Who is to keep it.
+        to: NodeName,
+    },
+    /// A slot is another base's.
+    Given {
+        /// The slot.
+        slot: SlotId,
+        /// The term that began there.
+        term: Term,
+    },
 }
 
 impl Logged {
-    /// Whose lineage.
+    /// Whose lineage; none where the record is about a slot.
     #[must_use]
-    pub const fn entity(&self) -> EntityId {
+    pub const fn entity(&self) -> Option<EntityId> {
         match self {
             Self::Born { entity, .. } | Self::Step { entity, .. } | Self::Owner { entity, .. } => {
-                *entity
+                Some(*entity)
             }
+            Self::Taken { .. } | Self::Frozen { .. } | Self::Given { .. } => None,
         }
     }
+}
+
+/// How a log holds a slot at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptSlot {
+    /// Under which term.
+    pub term: Term,
+    /// For whom it is frozen, if it is.
+    pub frozen_for: Option<NodeName>,
 }
 
 /// What a log holds of an entity at a place.
@@ -79,10 +112,15 @@ pub struct LogAccount {
     pub through: Lsn,
     /// What that checkpoint holds.
     pub begin: BTreeMap<EntityId, Kept>,
-    /// Later records that are about lineages, by rising number.
+    /// Later records that are about lineages or slots, by rising number.
     pub records: Vec<(Lsn, Logged)>,
     /// The newest record, whatever it is about.
     pub last: Lsn,
     /// What the log holds after it.
     pub end: BTreeMap<EntityId, Kept>,
+    /// The slots that it keeps then.
+    pub slots: BTreeMap<SlotId, KeptSlot>,
+    /// The slots that came whole then and wait for their key, by the term under which they were
+    /// given.
+    pub coming: BTreeMap<SlotId, Term>,
 }

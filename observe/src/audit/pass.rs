@@ -12,7 +12,7 @@ use crate::merge::{At, Clocks, Numbers, Oddity, Walk};
 use crate::order::{Line, line_at, moment_line};
 use crate::summary::{Figures, Summary};
 use marchland_common::journal::{Event, TickRecord};
-use marchland_common::order::{Node, NodeKind, NodeName, Tick};
+use marchland_common::order::{EntityId, Node, NodeKind, NodeName, SlotId, Tick};
 use std::collections::BTreeMap;
 
 /// An event and where it stands.
@@ -53,6 +53,18 @@ impl Cx<'_> {
     /// The same of the life that an event is of, for rules that ask often.
     pub fn sees_here(&self, here: &Here<'_>) -> bool {
         self.sight.sees_proc(here.at.proc)
+    }
+
+    /// Whether everything that all bases did that ever kept a slot, or were to keep it, is known.
+    pub fn sees_slot(&self, slot: SlotId) -> bool {
+        let Some(tenures) = self.state.tenures(slot) else { return true };
+        !tenures.moved() || tenures.keepers().all(|base| self.sees_log(base))
+    }
+
+    /// Whether everything that stands in the lineage of an entity is known, where a base tells of
+    /// it.
+    pub fn sees_line(&self, here: &Here<'_>, entity: EntityId) -> bool {
+        self.sees_here(here) && self.sees_slot(entity.slot())
     }
 
     /// Whether everything that all lives of a kind did is known. Final at the end of the pass.

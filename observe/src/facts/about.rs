@@ -163,6 +163,7 @@ fn elsewhere(event: &Event) -> About {
             About { seq: confirmed, ..About::of(entity).under(epoch) }
         }
         Event::ClientWelcome { entity, .. } => About::of(entity),
+        Event::SlotFollowed { base, .. } => About { peer: base, ..About::default() },
         Event::Refusal { from, entity, .. } => About { entity, peer: from, ..About::default() },
         _ => About::default(),
     }
@@ -217,6 +218,14 @@ fn detail(event: &Event, out: &mut String) {
             write!(out, " {reason:?}")
         }
         Event::Refusal { reason, count, .. } => write!(out, " {} x{count}", reason.name()),
+        Event::SlotTaken { slot, term, .. } => write!(out, " {slot} term {term}"),
+        Event::SlotFrozen { slot, term, to, .. } => write!(out, " {slot} term {term} for {to}"),
+        Event::SlotGiven { slot, term, .. } => write!(out, " {slot} to term {term}"),
+        Event::SlotKept { slot, term, frozen_for: None } => write!(out, " {slot} term {term}"),
+        Event::SlotKept { slot, term, frozen_for: Some(to) } => {
+            write!(out, " {slot} term {term}, frozen for {to}")
+        }
+        Event::SlotFollowed { slot, .. } => write!(out, " {slot}"),
         Event::Durable { lsn } | Event::Recovered { lsn } => write!(out, " {lsn}"),
         Event::TicksDropped(dropped) => write!(out, " {}..{}", dropped.from, dropped.to),
         Event::FirstStep { first_tick, .. } => write!(out, " at tick {first_tick}"),

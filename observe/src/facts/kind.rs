@@ -84,4 +84,6 @@ kinds! {
     SlotTaken => "slot_taken",
     SlotFrozen => "slot_frozen",
     SlotGiven => "slot_given",
+    SlotKept => "slot_kept",
+    SlotFollowed => "slot_followed",
 }

@@ -62,7 +62,8 @@ impl Watch for Figures {
             | Event::Frozen { .. }
             | Event::Deactivated { .. }
             | Event::WindowOpened { .. }
-            | Event::WindowClosed { .. } => self.intervals.on(here, cx),
+            | Event::WindowClosed { .. }
+            | Event::SlotFollowed { .. } => self.intervals.on(here, cx),
             _ => {}
         }
     }

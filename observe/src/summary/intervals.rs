@@ -2,7 +2,7 @@
 
 use crate::audit::{Cx, Here};
 use marchland_common::journal::{EndWhy, Event};
-use marchland_common::order::{EntityId, NodeKind, NodeName, Tick};
+use marchland_common::order::{EntityId, NodeKind, NodeName, SlotId, Tick};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -12,8 +12,9 @@ type Span = (u64, u64);
 /// The spans of all entities.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// Reals that run when their window is open, by process and base.
-    active: FxHashMap<(u32, NodeName), BTreeSet<EntityId>>,
+    /// Reals that run when their window is open, by process and the base that they answer to;
+    /// without one they stand still.
+    active: FxHashMap<(u32, Option<NodeName>), BTreeSet<EntityId>>,
     /// Since when one runs.
     running: FxHashMap<(u32, EntityId), u64>,
     spans: FxHashMap<EntityId, Vec<Span>>,
@@ -27,8 +28,8 @@ impl Intervals {
         if state.node.name.kind != NodeKind::Cell {
             return;
         }
-        let closed =
-            self.active.iter().filter(|((of, base), _)| *of == proc && !state.is_open(*base));
+        let is_open = |base: &Option<NodeName>| base.is_some_and(|base| state.is_open(base));
+        let closed = self.active.iter().filter(|((of, base), _)| *of == proc && !is_open(base));
         self.frozen += closed.map(|(_, reals)| reals.len() as u64).sum::<u64>();
     }
 
@@ -48,33 +49,64 @@ impl Intervals {
                 self.end(proc, entity, last, cx);
             }
             Event::WindowOpened { base } => {
-                let reals = self.active.get(&(proc, base.name)).cloned().unwrap_or_default();
+                let reals = self.active.get(&(proc, Some(base.name))).cloned().unwrap_or_default();
                 for entity in reals {
                     self.running.entry((proc, entity)).or_insert(tick.0);
                 }
             }
             Event::WindowClosed { base, .. } => {
-                let reals = self.active.get(&(proc, base.name)).cloned().unwrap_or_default();
+                let reals = self.active.get(&(proc, Some(base.name))).cloned().unwrap_or_default();
                 for entity in reals {
                     self.pause(proc, entity, tick.0.saturating_sub(1));
                 }
+            }
+            Event::SlotFollowed { slot, base } => {
+                self.follow(proc, slot, base.map(|base| base.name), tick, cx);
             }
             _ => {}
         }
     }
 
     fn begin(&mut self, proc: u32, base: NodeName, entity: EntityId, tick: Tick, cx: &Cx<'_>) {
+        let base = cx.state.procs[proc as usize].base_of(entity, base);
+        self.activate(proc, base, entity, tick, cx);
+    }
+
+    fn activate(
+        &mut self,
+        proc: u32,
+        base: Option<NodeName>,
+        entity: EntityId,
+        tick: Tick,
+        cx: &Cx<'_>,
+    ) {
         // A grant that replaces a copy here ends that one first.
         self.active.entry((proc, base)).or_default().insert(entity);
-        if cx.state.procs[proc as usize].is_open(base) {
+        if base.is_some_and(|base| cx.state.procs[proc as usize].is_open(base)) {
             self.running.entry((proc, entity)).or_insert(tick.0);
+        }
+    }
+
+    /// The entities of a slot answer to another base, or stand still.
+    fn follow(&mut self, proc: u32, slot: SlotId, base: Option<NodeName>, tick: Tick, cx: &Cx<'_>) {
+        let mut moved = Vec::new();
+        for ((of, was), reals) in &mut self.active {
+            if *of == proc && *was != base {
+                moved.extend(reals.iter().copied().filter(|entity| entity.slot() == slot));
+                reals.retain(|entity| entity.slot() != slot);
+            }
+        }
+        for entity in moved {
+            self.pause(proc, entity, tick.0.saturating_sub(1));
+            self.activate(proc, base, entity, tick, cx);
         }
     }
 
     fn end(&mut self, proc: u32, entity: EntityId, last: u64, cx: &Cx<'_>) {
         self.pause(proc, entity, last);
         let Some(real) = cx.state.reals.get(&(proc, entity)) else { return };
-        if let Some(reals) = self.active.get_mut(&(proc, real.base)) {
+        let base = cx.state.procs[proc as usize].base_of(entity, real.base);
+        if let Some(reals) = self.active.get_mut(&(proc, base)) {
             reals.remove(&entity);
         }
     }

@@ -200,7 +200,7 @@ fn dropped_ticks_are_counted_over_all_servers() {
 
 #[test]
 fn the_figures_of_a_right_history_are_those_of_its_plan() {
-    let plan = Plan { verdicts: false, ..Plan::new(6) };
+    let plan = Plan { verdicts: false, moves: &[], ..Plan::new(6) };
     let summary = figures(history(plan).journals);
     assert_eq!(summary.ticks, plan.ticks);
     assert_eq!((summary.ticks_doubled, summary.speculative_doubled), (0, 0));
@@ -212,4 +212,13 @@ fn the_figures_of_a_right_history_are_those_of_its_plan() {
     for field in ["ticks", "entities", "handoffs", "ticks_missed", "commands", "handoff_gaps"] {
         assert!(json.get(field).is_some(), "{field}");
     }
+}
+
+#[test]
+fn entities_of_a_slot_that_moves_stand_still_and_nobody_ticks_twice() {
+    let plan = Plan { verdicts: false, drops: false, entities: 4, ..Plan::new(6) };
+    let summary = figures(history(plan).journals);
+    assert_eq!(summary.ticks_doubled, 0);
+    // Each of the four moves stops the entities of one slot, two or more, for two ticks.
+    assert!((16..40).contains(&summary.ticks_frozen), "{}", summary.ticks_frozen);
 }

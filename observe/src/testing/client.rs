@@ -1,7 +1,7 @@
 //! The clients of the model: one process with a few sessions.
 
 use super::base::ToBase;
-use super::{BASES, CLIENT, Cluster, base_of, entity_id};
+use super::{BASES, CLIENT, Cluster, entity_id};
 use marchland_common::journal::Event;
 use marchland_common::msg::Moment;
 use marchland_common::order::{EntityId, Epoch, Seq, SessionId, Tick};
@@ -69,6 +69,7 @@ impl Cluster {
         *n += 1;
         let (session, n) = (*session, *n);
         events.push(Event::ClientSent { session, entity, n });
-        self.bases[base_of(entity)].input.push(ToBase::Command { entity, session, n });
+        let base = self.base_of(entity);
+        self.bases[base].input.push(ToBase::Command { entity, session, n });
     }
 }

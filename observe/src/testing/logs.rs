@@ -1,52 +1,106 @@
 //! The logs of a history's bases, as their journals tell of them.
 
 use crate::journals::BaseLog;
-use marchland_common::journal::{Event, Kept, LogAccount, Logged, OwnerWhy, Record};
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeKind, NodeName, Seq};
+use marchland_common::journal::{
+    Event, Kept, KeptSlot, LogAccount, Logged, OwnerWhy, Record, TickRecord,
+};
+use marchland_common::msg::Moment;
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeKind, NodeName, Seq, SlotId};
 use std::collections::BTreeMap;
 
-/// One log for each base; lives follow each other in the order of their journals.
+/// One log for each base. Bases run one after the other in each tick, and so are their records
+/// read: what one freezes the other takes.
 pub fn logs_of(journals: &[(Node, Vec<Record>)]) -> Vec<BaseLog> {
-    let mut lives: Vec<&(Node, Vec<Record>)> =
-        journals.iter().filter(|(node, _)| node.name.kind == NodeKind::Base).collect();
-    lives.sort_by_key(|(node, _)| *node);
+    let bases = journals.iter().filter(|(node, _)| node.name.kind == NodeKind::Base);
+    let records =
+        bases.flat_map(|(node, records)| records.iter().map(move |record| (*node, record)));
+    let mut moments: Vec<(Node, &TickRecord)> = records
+        .filter_map(|(node, record)| match record {
+            Record::Tick(tick) => Some((node, tick)),
+            _ => None,
+        })
+        .collect();
+    moments.sort_by_key(|(node, tick)| (tick.tick, tick.moment != Moment::Flush, *node));
     let mut logs: BTreeMap<NodeName, LogBook> = BTreeMap::new();
-    for (node, records) in lives {
+    let mut parts = BTreeMap::new();
+    for (node, tick) in moments {
         let book = logs.entry(node.name).or_default();
-        for record in records {
-            if let Record::Tick(tick) = record {
-                tick.events.iter().for_each(|event| book.take(event));
-            }
-        }
+        tick.events.iter().for_each(|event| book.take(event, &mut parts));
     }
-    logs.into_iter()
-        .map(|(base, book)| BaseLog { base, account: book.close(), faults: vec![] })
-        .collect()
+    let log =
+        |(base, book): (NodeName, LogBook)| BaseLog { base, account: book.account, faults: vec![] };
+    logs.into_iter().map(log).collect()
 }
 
-#[derive(Default)]
+/// What is frozen, by slot.
+type Parts = BTreeMap<SlotId, BTreeMap<EntityId, Kept>>;
+
+#[derive(Clone, Default)]
 struct LogBook {
-    records: BTreeMap<Lsn, Logged>,
-    ends: BTreeMap<EntityId, Lsn>,
-    last: Lsn,
+    account: LogAccount,
+    /// How it was when the log reported last.
+    synced: Option<Box<Self>>,
 }
 
 impl LogBook {
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &Event, parts: &mut Parts) {
         match *event {
-            Event::Recovered { lsn } => {
-                self.records.retain(|at, _| *at <= lsn);
-                self.ends.retain(|_, at| *at <= lsn);
-                self.last = lsn;
+            Event::Durable { .. } => {
+                self.synced = None;
+                self.synced = Some(Box::new(self.clone()));
             }
+            Event::Recovered { lsn } => {
+                *self = self.synced.as_deref().cloned().unwrap_or_default();
+                assert_eq!(self.account.last, lsn, "the model syncs all of a tick at once");
+                self.synced = Some(Box::new(self.clone()));
+            }
+            Event::Destroyed { entity, lsn, .. } => {
+                self.account.last = self.account.last.max(lsn);
+                if let Some(kept) = self.account.end.get_mut(&entity) {
+                    kept.ended = true;
+                }
+            }
+            Event::Burned { lsn, .. } => self.account.last = self.account.last.max(lsn),
+            _ => self.take_slot(event, parts),
+        }
+    }
+
+    fn take_slot(&mut self, event: &Event, parts: &mut Parts) {
+        let account = &mut self.account;
+        match *event {
+            Event::SlotTaken { slot, term, lsn } => {
+                account.end.append(&mut parts.remove(&slot).unwrap_or_default());
+                account.slots.insert(slot, KeptSlot { term, frozen_for: None });
+                self.write(lsn, Logged::Taken { slot, term });
+            }
+            Event::SlotFrozen { slot, term, to, lsn } => {
+                let all = account.end.iter().filter(|(entity, _)| entity.slot() == slot);
+                parts.insert(slot, all.map(|(entity, kept)| (*entity, *kept)).collect());
+                account.slots.insert(slot, KeptSlot { term, frozen_for: Some(to) });
+                self.write(lsn, Logged::Frozen { slot, term, to });
+            }
+            Event::SlotGiven { slot, term, lsn } => {
+                account.end.retain(|entity, _| entity.slot() != slot);
+                account.slots.remove(&slot);
+                self.write(lsn, Logged::Given { slot, term });
+            }
+            _ => self.take_step(event),
+        }
+    }
+
+    fn take_step(&mut self, event: &Event) {
+        match *event {
             Event::Created { entity, source, lsn, .. } => {
                 let owner = Node::new(NodeKind::Cell, 0, 0);
                 self.write(lsn, Logged::Born { entity, owner, source });
             }
-            Event::OwnerChanged { epoch, to, why: OwnerWhy::Birth, lsn, .. } => {
+            Event::OwnerChanged { entity, epoch, to, why: OwnerWhy::Birth, .. } => {
                 assert_eq!(epoch, Epoch::of_grant(1));
-                if let Some(Logged::Born { owner, .. }) = self.records.get_mut(&lsn) {
+                if let Some((_, Logged::Born { owner, .. })) = self.account.records.last_mut() {
                     *owner = to;
+                }
+                if let Some(kept) = self.account.end.get_mut(&entity) {
+                    kept.owner = to;
                 }
             }
             Event::OwnerChanged { entity, epoch, to: owner, why, last_tick, lsn, .. } => {
@@ -55,54 +109,39 @@ impl LogBook {
             Event::Accepted { entity, epoch, seq, owner, digest, lsn, .. } => {
                 self.write(lsn, Logged::Step { entity, epoch, seq, owner, digest });
             }
-            Event::Destroyed { entity, lsn, .. } => {
-                self.ends.insert(entity, lsn);
-                self.last = self.last.max(lsn);
-            }
-            Event::Burned { lsn, .. } => self.last = self.last.max(lsn),
             _ => {}
         }
     }
 
     fn write(&mut self, lsn: Lsn, said: Logged) {
-        self.records.insert(lsn, said);
-        self.last = self.last.max(lsn);
-    }
-
-    fn close(self) -> LogAccount {
-        let mut account = LogAccount {
-            records: self.records.into_iter().collect(),
-            last: self.last,
-            ..LogAccount::default()
-        };
-        image(&mut account);
-        for kept in account.end.iter_mut().filter(|(entity, _)| self.ends.contains_key(entity)) {
-            kept.1.ended = true;
-        }
-        account
+        self.account.records.push((lsn, said));
+        self.account.last = self.account.last.max(lsn);
+        add(&mut self.account.end, &said);
     }
 }
 
-/// What the records of a log lead to.
+/// What the records of a log lead to, but for what came with slots.
 pub fn image(account: &mut LogAccount) {
     account.end = account.begin.clone();
-    for (_, said) in &account.records {
-        match *said {
-            Logged::Born { entity, owner, .. } => {
-                let epoch = Epoch::of_grant(1);
-                let kept = Kept { epoch, owner, seq: Seq(0), digest: 0, ended: false };
-                account.end.insert(entity, kept);
-            }
-            Logged::Owner { entity, epoch, owner, .. } => {
-                if let Some(kept) = account.end.get_mut(&entity) {
-                    (kept.epoch, kept.owner) = (epoch, owner);
-                }
-            }
-            Logged::Step { entity, seq, digest, .. } => {
-                if let Some(kept) = account.end.get_mut(&entity) {
-                    (kept.seq, kept.digest) = (seq, digest);
-                }
+    account.records.iter().for_each(|(_, said)| add(&mut account.end, said));
+}
+
+fn add(end: &mut BTreeMap<EntityId, Kept>, said: &Logged) {
+    match *said {
+        Logged::Born { entity, owner, .. } => {
+            let epoch = Epoch::of_grant(1);
+            end.insert(entity, Kept { epoch, owner, seq: Seq(0), digest: 0, ended: false });
+        }
+        Logged::Owner { entity, epoch, owner, .. } => {
+            if let Some(kept) = end.get_mut(&entity) {
+                (kept.epoch, kept.owner) = (epoch, owner);
             }
         }
+        Logged::Step { entity, seq, digest, .. } => {
+            if let Some(kept) = end.get_mut(&entity) {
+                (kept.seq, kept.digest) = (seq, digest);
+            }
+        }
+        Logged::Taken { .. } | Logged::Frozen { .. } | Logged::Given { .. } => {}
     }
 }

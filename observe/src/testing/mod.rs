@@ -12,6 +12,7 @@ mod corrupt;
 mod files;
 mod journal;
 mod logs;
+mod moves;
 
 pub use corrupt::{CORRUPTIONS, Corruption};
 pub use files::segment;
@@ -26,6 +27,7 @@ use marchland_common::journal::{Event, Record};
 use marchland_common::order::{EntityId, Epoch, Node, NodeKind, Seq, SessionId, SlotId, Tick};
 use marchland_common::rng::Rng;
 use marchland_common::world::{CommandOutcome, MessageOutcome, Rejection};
+use moves::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const CELLS: usize = 3;
@@ -46,6 +48,8 @@ pub struct Plan {
     pub drops: bool,
     /// Owners are replaced by false verdicts, and go on until they are told.
     pub verdicts: bool,
+    /// When which slot moves to the other base.
+    pub moves: &'static [(u64, usize)],
 }
 
 impl Plan {
@@ -58,6 +62,7 @@ impl Plan {
             restart_at: None,
             drops: true,
             verdicts: true,
+            moves: &[(24, 0), (46, 0), (56, 1), (68, 0)],
         }
     }
 }
@@ -103,11 +108,6 @@ pub fn entity_id(base: usize, counter: u64) -> EntityId {
     EntityId::new(SlotId(base as u8), counter)
 }
 
-/// Which base keeps an entity.
-pub fn base_of(entity: EntityId) -> usize {
-    usize::from(entity.slot().0)
-}
-
 /// The whole cluster.
 pub struct Cluster {
     pub plan: Plan,
@@ -117,6 +117,7 @@ pub struct Cluster {
     pub cells: Vec<CellModel>,
     pub bases: Vec<BaseModel>,
     pub client: ClientModel,
+    pub keys: Keys,
 }
 
 impl Cluster {
@@ -129,7 +130,13 @@ impl Cluster {
             cells: (0..CELLS).map(|_| CellModel::default()).collect(),
             bases: (0..BASES).map(|_| BaseModel::default()).collect(),
             client: ClientModel::default(),
+            keys: Keys::default(),
         }
+    }
+
+    /// Which base keeps an entity.
+    pub fn base_of(&self, entity: EntityId) -> usize {
+        self.keys.keepers[usize::from(entity.slot().0)]
     }
 
     pub fn is_busy(&self) -> bool {
@@ -143,6 +150,7 @@ impl Cluster {
     fn run(mut self) -> History {
         for tick in 1..=self.plan.ticks {
             self.tick = Tick(tick);
+            self.move_slots();
             for cell in 0..CELLS {
                 self.run_cell(cell);
             }

@@ -3,13 +3,13 @@
 use super::replay::Reader;
 use super::{LogRecord, ReplayError, Store};
 use crate::lineage::Lineage;
-use marchland_common::journal::{Kept, LogAccount, Logged};
-use marchland_common::order::EntityId;
+use marchland_common::journal::{Kept, KeptSlot, LogAccount, Logged};
+use marchland_common::order::{EntityId, SlotId};
 use marchland_common::world::Kinds;
 use std::collections::BTreeMap;
 
 /// Reads the records of a log, oldest first, as [`replay`](super::replay) does, and tells what they
-/// say of entities. The error is what does not fit; the account is of everything before it.
+/// say of entities and slots. The error is what does not fit; the account is of everything before it.
 pub fn account<B: AsRef<[u8]>>(
     kinds: &Kinds,
     records: impl IntoIterator<Item = B>,
@@ -35,8 +35,19 @@ pub fn account<B: AsRef<[u8]>>(
         return (LogAccount::default(), wrong.or(Some(torn)));
     }
     account.last = reader.so_far.last;
-    account.end = kept(&reader.so_far.store);
+    let store = &reader.so_far.store;
+    account.end = kept(store);
+    account.slots = kept_slots(store);
+    let whole = store.imports.iter().filter(|(_, import)| import.is_whole());
+    account.coming = whole.map(|(slot, import)| (*slot, import.term)).collect();
     (account, wrong)
+}
+
+fn kept_slots(store: &Store) -> BTreeMap<SlotId, KeptSlot> {
+    let frozen_for = |slot: &SlotId| store.leaving.get(slot).map(|leave| leave.to);
+    let rows = store.slots.iter();
+    rows.map(|(slot, row)| (*slot, KeptSlot { term: row.term, frozen_for: frozen_for(slot) }))
+        .collect()
 }
 
 fn kept(store: &Store) -> BTreeMap<EntityId, Kept> {
@@ -69,6 +80,11 @@ fn logged(record: &LogRecord) -> Option<Logged> {
             why: record.why,
             last_tick: record.last_tick,
         },
+        LogRecord::SlotTaken { slot, term } => Logged::Taken { slot: *slot, term: *term },
+        LogRecord::SlotFrozen { slot, term, to } => {
+            Logged::Frozen { slot: *slot, term: *term, to: *to }
+        }
+        LogRecord::SlotGiven { slot, term } => Logged::Given { slot: *slot, term: *term },
         _ => return None,
     })
 }

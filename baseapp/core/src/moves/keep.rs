@@ -20,6 +20,16 @@ impl BaseCore {
         self.take_slots();
     }
 
+    /// Tells which slots this life goes on with: an audit need not have seen how they came.
+    pub(crate) fn tell_kept(&mut self) {
+        let rows = self.store.slots.iter().map(|(slot, row)| Event::SlotKept {
+            slot: *slot,
+            term: row.term,
+            frozen_for: self.store.leaving.get(slot).map(|leave| leave.to),
+        });
+        self.out.events.extend(rows);
+    }
+
     fn take_slots(&mut self) {
         let new: Vec<_> = self
             .map

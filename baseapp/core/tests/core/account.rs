@@ -2,7 +2,7 @@
 
 use crate::restart::busy;
 use marchland_baseapp_core::log::account;
-use marchland_common::journal::{Event, LogAccount, Logged, OwnerWhy};
+use marchland_common::journal::{Event, KeptSlot, LogAccount, Logged, OwnerWhy};
 use marchland_common::order::*;
 
 #[test]
@@ -20,6 +20,7 @@ fn a_log_tells_what_the_journal_tells() {
             Event::OwnerChanged { why: OwnerWhy::Birth, .. } => None,
             Event::OwnerChanged { entity, epoch, lsn, .. } => Some((lsn, entity, epoch.0)),
             Event::Accepted { entity, digest, lsn, .. } => Some((lsn, entity, digest)),
+            Event::SlotTaken { slot, term, lsn } => Some((lsn, EntityId::new(slot, 1), term.0)),
             _ => None,
         })
         .collect();
@@ -27,12 +28,17 @@ fn a_log_tells_what_the_journal_tells() {
         Logged::Born { entity, .. } => (*lsn, entity, 0),
         Logged::Owner { entity, epoch, .. } => (*lsn, entity, epoch.0),
         Logged::Step { entity, digest, .. } => (*lsn, entity, digest),
+        Logged::Taken { slot, term } => (*lsn, EntityId::new(slot, 1), term.0),
+        Logged::Frozen { .. } | Logged::Given { .. } => panic!("no slot moved"),
     });
     assert_eq!(logged.collect::<Vec<_>>(), written);
     // Read from the middle on, behind a checkpoint, it ends the same.
     let (image, _) = account(&cluster.kinds, base.core.checkpoint());
     assert_eq!((image.through, &image.begin, &image.end), (told.last, &told.end, &told.end));
     assert!(image.records.is_empty());
+    let kept = |term| KeptSlot { term, frozen_for: None };
+    assert!(!told.slots.is_empty() && told.slots.values().all(|slot| *slot == kept(slot.term)));
+    assert_eq!((&image.slots, &image.coming), (&told.slots, &told.coming));
 }
 
 #[test]

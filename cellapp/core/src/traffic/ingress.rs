@@ -103,6 +103,7 @@ pub fn move_slot(cell: &mut Cell, slot: SlotId, keeper: Option<Node>) {
         }
     }
     cell.bases.assign(slot, keeper);
+    cell.event(Event::SlotFollowed { slot, base: keeper });
     for id in ids {
         let steps = cell.bases.steps_of(id);
         if let Some(real) = cell.reals.get_mut(id) {

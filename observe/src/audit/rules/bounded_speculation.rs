@@ -74,8 +74,11 @@ impl Watch for BoundedSpeculation {
         if cx.is_blind() || (granted_by.is_none() && kept_by.is_none()) {
             return;
         }
+        let proc = &cx.state.procs[here.at.proc as usize];
+        let followed = granted_by.or(kept_by).and_then(|base| proc.base_of(entity, base));
         // Which of two bases keeps the entity now, its owner knows better than we do.
-        let bases = granted_by.into_iter().chain(kept_by);
+        let others = granted_by.into_iter().chain(kept_by).filter(|_| followed.is_none());
+        let bases = followed.into_iter().chain(others);
         let heard = bases.filter_map(|base| self.heard.get(&(here.node, base))).max();
         let known = heard.map(|(tick, _)| *tick);
         let holds = known.is_some_and(|known| here.tick.0 < known.0.saturating_add(self.window));

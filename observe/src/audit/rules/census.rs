@@ -63,7 +63,8 @@ impl Count<'_> {
             return self.judge_ended(entity, ended.at, ended.tick, out);
         }
         let Some(owner) = line.owners.last() else { return };
-        let now = line.log().and_then(|log| self.bases.get(&log)).copied().unwrap_or_default();
+        let keeper = self.cx.state.keeper(entity.slot()).or_else(|| line.log());
+        let now = keeper.and_then(|base| self.bases.get(&base)).copied().unwrap_or_default();
         if now.0.saturating_sub(owner.tick.0) <= self.settle {
             return;
         }

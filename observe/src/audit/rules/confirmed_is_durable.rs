@@ -43,7 +43,9 @@ impl ConfirmedIsDurable {
         basis: Option<Basis>,
         out: &mut Findings,
     ) {
-        if !cx.sees_here(here) || cx.state.unknown_logs.contains(&here.node.name) {
+        // What came with a slot rests on the log that it came from.
+        let unknown = cx.state.unknown_logs.contains(&here.node.name);
+        if !cx.sees_line(here, entity) || unknown {
             return;
         }
         let Some(basis) = basis else {
@@ -88,7 +90,9 @@ impl ConfirmedIsDurable {
     fn activated(here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Activated { entity, epoch, base, .. } = *here.event else { return };
         let owner = cx.state.lines.get(&entity).and_then(|line| line.ownership(epoch));
-        let Some(owner) = owner.filter(|_| cx.sees(base)) else { return };
+        let Some(owner) = owner.filter(|_| cx.sees(base) && cx.sees_slot(entity.slot())) else {
+            return;
+        };
         let durable = cx.state.durable_at(owner.log, owner.lsn);
         let holds = durable.is_some_and(|at| cx.before(at, here.at));
         out.check(holds, entity, &[Some(owner.at), durable, Some(here.at)], || {

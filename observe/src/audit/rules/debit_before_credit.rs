@@ -52,7 +52,9 @@ impl Watch for DebitBeforeCredit {
         }
         for (entity, source, out_seq, at) in &self.unsent {
             let log = cx.state.lines.get(source).and_then(|line| line.log());
-            if log.is_some_and(|log| cx.state.restarted.contains(&log)) {
+            let keepers = cx.state.tenures(source.slot()).into_iter().flat_map(|all| &all.0);
+            let mut logs = log.into_iter().chain(keepers.map(|tenure| tenure.base));
+            if logs.any(|log| cx.state.restarted.contains(&log)) {
                 continue;
             }
             let later = cx.state.released.get(&(*source, *out_seq)).map(|released| released.at);

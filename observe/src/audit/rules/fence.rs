@@ -35,7 +35,9 @@ impl Fence {
 
     fn accepted(here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Accepted { entity, epoch, owner, .. } = *here.event else { return };
-        let Some(line) = cx.state.lines.get(&entity).filter(|_| cx.sees_here(here)) else { return };
+        let Some(line) = cx.state.lines.get(&entity).filter(|_| cx.sees_line(here, entity)) else {
+            return;
+        };
         let holds = line.epoch();
         let last = line.owners.last();
         let witness = last.map(|last| last.at).or(line.born.map(|born| born.at));

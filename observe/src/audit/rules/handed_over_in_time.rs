@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 /// An entity on the wrong side.
 struct Stray {
     at: At,
+    /// The base that granted it.
     base: NodeName,
-    /// In how many ticks the entities of its base had run then.
+    /// In how many ticks it could have run then.
     ran: u64,
 }
 
@@ -31,7 +32,7 @@ impl HandedOverInTime {
         if !cx.sees_here(here) {
             return;
         }
-        let ticks = ran_since(cx, proc, &stray);
+        let ticks = ran_since(cx, (proc, entity), &stray);
         out.check(ticks <= self.within, entity, &[Some(stray.at), Some(here.at)], || {
             format!("{} kept an entity for {ticks} ticks after it strayed", here.node)
         });
@@ -39,8 +40,8 @@ impl HandedOverInTime {
 }
 
 /// Ticks in which the entity ran since it strayed.
-fn ran_since(cx: &Cx<'_>, proc: u32, stray: &Stray) -> u64 {
-    cx.state.procs[proc as usize].ran_for(stray.base).saturating_sub(stray.ran)
+fn ran_since(cx: &Cx<'_>, (proc, entity): (u32, EntityId), stray: &Stray) -> u64 {
+    cx.state.procs[proc as usize].ran_of(entity, stray.base).saturating_sub(stray.ran)
 }
 
 impl Watch for HandedOverInTime {
@@ -53,7 +54,7 @@ impl Watch for HandedOverInTime {
             Event::Strayed { entity, .. } => {
                 let proc = here.at.proc;
                 let Some(real) = cx.state.reals.get(&(proc, entity)) else { return };
-                let ran = cx.state.procs[proc as usize].ran_for(real.base);
+                let ran = cx.state.procs[proc as usize].ran_of(entity, real.base);
                 let stray = Stray { at: here.at, base: real.base, ran };
                 self.strays.entry((proc, entity)).or_insert(stray);
             }
@@ -66,7 +67,7 @@ impl Watch for HandedOverInTime {
 
     fn finish(&mut self, cx: &Cx<'_>, out: &mut Findings) {
         for ((proc, entity), stray) in &self.strays {
-            let ticks = ran_since(cx, *proc, stray);
+            let ticks = ran_since(cx, (*proc, *entity), stray);
             let node = cx.state.procs[*proc as usize].node;
             if ticks > self.within && cx.sees(node) {
                 out.check(false, *entity, &[Some(stray.at)], || {

@@ -63,40 +63,90 @@ fn told(line: &Line) -> impl Iterator<Item = Told<'_>> {
     born.chain(owners).chain(steps).chain(line.ended.iter().map(Told::Ended))
 }
 
+/// What a journal tells of a record about a slot.
+struct ToldSlot {
+    said: Logged,
+    lsn: Lsn,
+    at: At,
+}
+
+/// Everything that journals tell of a log's records about slots.
+fn told_slots(base: NodeName, cx: &Cx<'_>) -> Vec<ToldSlot> {
+    let mut out = Vec::new();
+    for (slot, tenures) in &cx.state.slots {
+        let slot = *slot;
+        for tenure in tenures.0.iter().filter(|tenure| tenure.base == base) {
+            let term = tenure.term;
+            let taken = Some((Logged::Taken { slot, term }, tenure.taken));
+            let frozen = tenure.frozen.map(|(to, told)| (Logged::Frozen { slot, term, to }, told));
+            let given = tenure.given.map(|(term, told)| (Logged::Given { slot, term }, told));
+            let known = [taken, frozen, given].into_iter().flatten();
+            out.extend(known.filter_map(|(said, told)| {
+                told.lsn.map(|lsn| ToldSlot { said, lsn, at: told.at })
+            }));
+        }
+    }
+    out
+}
+
 fn record(account: &LogAccount, lsn: Lsn) -> Option<usize> {
     account.records.binary_search_by_key(&lsn, |(lsn, _)| *lsn).ok()
+}
+
+/// A log, and which of its records journals tell of.
+struct Book<'a> {
+    base: NodeName,
+    account: &'a LogAccount,
+    known: Vec<bool>,
+}
+
+impl Book<'_> {
+    /// Compares a record that a journal tells of with what is there.
+    fn compare(
+        &mut self,
+        entity: Option<EntityId>,
+        (lsn, at): (Lsn, At),
+        is: impl Fn(&Logged) -> bool,
+        cx: &Cx<'_>,
+        out: &mut Findings,
+    ) {
+        let (base, account) = (self.base, self.account);
+        let durable = cx.state.durable_at(base, lsn);
+        // A checkpoint has taken the place of the oldest records; the newest may be lost.
+        if lsn <= account.through || lsn > account.last && durable.is_none() {
+            return;
+        }
+        let found = record(account, lsn);
+        let said = found.and_then(|at| account.records.get(at)).map(|(_, said)| said);
+        if let Some(known) = found.and_then(|at| self.known.get_mut(at)) {
+            *known = true;
+        }
+        let same = said.is_some_and(|said| said.entity() == entity && is(said));
+        out.check(same, entity, &[Some(at), durable], || match said {
+            Some(_) => format!("record {lsn} of {base}'s log says something else"),
+            None => format!("record {lsn} of {base}'s log is not there"),
+        });
+    }
 }
 
 /// Compares what journals tell of one log. Returns which of its records they tell of.
 fn compare(base: NodeName, log: &BaseLog, cx: &Cx<'_>, out: &mut Findings) -> Vec<bool> {
     let account = &log.account;
-    let mut known = vec![false; account.records.len()];
+    let mut book = Book { base, account, known: vec![false; account.records.len()] };
     let mut entities: Vec<(&EntityId, &Line)> = cx.state.lines.iter().collect();
     entities.sort_unstable_by_key(|(entity, _)| **entity);
     for (entity, line) in entities {
         for told in told(line) {
             let (written, lsn, at) = told.place();
-            // A checkpoint has taken the place of the oldest records.
-            if written != base || lsn <= account.through {
-                continue;
+            if written == base {
+                book.compare(Some(*entity), (lsn, at), |said| told.is(said), cx, out);
             }
-            let durable = cx.state.durable_at(base, lsn);
-            if lsn > account.last && durable.is_none() {
-                continue;
-            }
-            let found = record(account, lsn);
-            let said = found.and_then(|at| account.records.get(at)).map(|(_, said)| said);
-            if let Some(known) = found.and_then(|at| known.get_mut(at)) {
-                *known = true;
-            }
-            let same = said.is_some_and(|said| said.entity() == *entity && told.is(said));
-            out.check(same, *entity, &[Some(at), durable], || match said {
-                Some(_) => format!("record {lsn} of {base}'s log says something else"),
-                None => format!("record {lsn} of {base}'s log is not there"),
-            });
         }
     }
-    known
+    for ToldSlot { said, lsn, at } in told_slots(base, cx) {
+        book.compare(None, (lsn, at), |is| *is == said, cx, out);
+    }
+    book.known
 }
 
 impl Watch for LogAsTold {

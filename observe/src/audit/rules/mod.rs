@@ -4,6 +4,7 @@ mod aoi_balance;
 mod bounded_speculation;
 mod census;
 mod command_once;
+mod confirmed_by_keeper;
 mod confirmed_is_durable;
 mod debit_before_credit;
 mod epochs_grow;
@@ -17,6 +18,7 @@ mod image_is_lineage;
 mod log_as_told;
 mod log_is_whole;
 mod message_once;
+mod one_base_serves;
 mod one_chain;
 mod same_answer;
 mod single_owner;
@@ -88,6 +90,14 @@ table! {
     confirmed_is_durable::ConfirmedIsDurable, "confirmed-is-durable", about::EVERY_RUN,
         "Every outcome that reaches a client, every message that leaves, every answer and every \
          grant rests on a record that the log had reported durable before, and that is never lost.";
+    one_base_serves::OneBaseServes, "one-base-serves", about::EVERY_RUN,
+        "A slot is kept by one base at a time, under terms that strictly grow: whoever takes it \
+         over does so after the base before froze it for just that base. At the end one log serves \
+         it, and no slot is in no log.";
+    confirmed_by_keeper::ConfirmedByKeeper, "confirmed-by-keeper", about::EVERY_RUN,
+        "Whatever a base writes about an entity it writes while it keeps its slot and has not \
+         frozen it; whatever it confirms, once that it keeps the slot is durable and before it gave \
+         it away; nobody owns an entity by the grant of a base that never kept its slot.";
     log_is_whole::LogIsWhole, "log-is-whole", about::EVERY_RUN,
         "A base's log reads back without damage: records are numbered without gaps, each carries \
          the hash of the one before, and all are there that the base ever said were durable.";

@@ -33,7 +33,7 @@ impl OneChain {
         else {
             return;
         };
-        if !cx.sees_here(here) {
+        if !cx.sees_line(here, entity) {
             return;
         }
         let line = cx.state.lines.get(&entity);
@@ -71,7 +71,7 @@ impl OneChain {
         let Event::OwnerChanged { entity, seq, .. } = *here.event else { return };
         let Some(line) = cx.state.lines.get(&entity) else { return };
         let Some(last) = line.steps.last() else { return };
-        let follows = last.seq == seq || !cx.sees_here(here);
+        let follows = last.seq == seq || !cx.sees_line(here, entity);
         out.check(follows, entity, &[Some(last.at), Some(here.at)], || {
             format!("ownership changed at step {seq}; the lineage stands at step {}", last.seq)
         });
@@ -84,8 +84,9 @@ impl OneChain {
         let Some(owner) = line.ownership(epoch) else { return };
         let image = line.step(owner.seq);
         let at = image.map_or(owner.at, |image| image.at);
-        let same =
-            !cx.sees(base) || seq == owner.seq && image.is_none_or(|image| image.digest == digest);
+        let same = !cx.sees(base)
+            || !cx.sees_slot(entity.slot())
+            || seq == owner.seq && image.is_none_or(|image| image.digest == digest);
         out.check(same, entity, &[Some(at), Some(here.at)], || {
             format!("{} began epoch {epoch} with another image than its base has", here.node)
         });

@@ -28,7 +28,9 @@ impl SingleOwner {
             let born = line.and_then(|line| line.born).filter(|_| epoch == FIRST);
             let knows = born.is_some_and(|born| cx.before(born.at, here.at));
             // What the base of this life knew from an earlier run is not in these journals.
-            let unseen = !cx.sees(base) || cx.state.unknown_logs.contains(&base.name);
+            let unseen = !cx.sees(base)
+                || !cx.sees_slot(entity.slot())
+                || cx.state.unknown_logs.contains(&base.name);
             if !knows && !unseen {
                 out.accuse(entity, &[born.map(|born| born.at), Some(here.at)], || {
                     format!("{} activated epoch {epoch} that no base had granted", here.node)
@@ -36,7 +38,7 @@ impl SingleOwner {
             }
             return;
         };
-        if !cx.sees(base) {
+        if !cx.sees(base) || !cx.sees_slot(entity.slot()) {
             return;
         }
         if owner.to != here.node {

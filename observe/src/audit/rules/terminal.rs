@@ -4,7 +4,7 @@ use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
 use crate::facts::Kind;
 use crate::merge::At;
 use marchland_common::journal::Event;
-use marchland_common::order::{EntityId, NodeKind, SessionId, Tick};
+use marchland_common::order::{EntityId, NodeKind, SessionId, SlotId, Tick};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -52,6 +52,15 @@ impl Terminal {
                 format!("a client got an answer to s{session}/{n}, which it had not sent")
             });
         }
+    }
+
+    /// What waits for a slot that its base gave away is said again to the next keeper.
+    fn send_on(&mut self, here: &Here<'_>, cx: &Cx<'_>, slot: SlotId) {
+        let base = here.node.name;
+        self.queued.retain(|_, open| {
+            let taker = cx.state.procs[open.at.proc as usize].node.name;
+            open.entity.slot() != slot || taker != base
+        });
     }
 
     /// Whether a base ran on for so long after something that it should have ended; none if that
@@ -103,6 +112,7 @@ impl Watch for Terminal {
             Kind::SessionClosed,
             Kind::MessageReleased,
             Kind::MessageClosed,
+            Kind::SlotGiven,
         ]
     }
 
@@ -120,6 +130,7 @@ impl Watch for Terminal {
             | Event::CommandAnswered { session, n, .. } => {
                 self.ended.insert((session, n));
             }
+            Event::SlotGiven { slot, .. } => self.send_on(here, cx, slot),
             Event::SessionClosed { session, .. } => {
                 self.closed_sessions.insert(session);
             }

@@ -19,7 +19,7 @@ impl Watch for UniqueIds {
 
     fn on(&mut self, here: &Here<'_>, cx: &Cx<'_>, out: &mut Findings) {
         let Event::Created { entity, .. } = *here.event else { return };
-        if !cx.sees_here(here) {
+        if !cx.sees_line(here, entity) {
             return;
         }
         let line = cx.state.lines.get(&entity);

@@ -43,7 +43,10 @@ const fn lsn_of(event: &Event) -> Option<Lsn> {
         | Event::Accepted { lsn, .. }
         | Event::OwnerChanged { lsn, .. }
         | Event::Burned { lsn, .. }
-        | Event::Destroyed { lsn, .. } => Some(*lsn),
+        | Event::Destroyed { lsn, .. }
+        | Event::SlotTaken { lsn, .. }
+        | Event::SlotFrozen { lsn, .. }
+        | Event::SlotGiven { lsn, .. } => Some(*lsn),
         _ => None,
     }
 }
@@ -95,6 +98,7 @@ impl State {
         }
         log.durables.retain(|(durable, _)| *durable <= kept);
         log.report(kept, at);
+        self.cut_slots(name, kept);
         for cut in &cuts {
             if let CutWhat::Step(step) = &cut.what {
                 self.give_effects_back(cut.entity, step);

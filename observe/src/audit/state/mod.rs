@@ -5,9 +5,11 @@
 mod lines;
 mod logs;
 mod procs;
+mod slots;
 
 pub use logs::Log;
 pub use procs::ProcState;
+pub use slots::{Tenure, Tenures};
 
 use super::lineage::{Accepted, Effect, Grown, Line, What};
 use super::pass::Here;
@@ -16,7 +18,7 @@ use crate::journals::Journals;
 use crate::merge::At;
 use marchland_common::journal::{Event, TickRecord};
 use marchland_common::msg::Moment;
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId};
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, SlotId};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -76,6 +78,8 @@ pub struct State {
     pub chains: FxHashMap<ChainKey, Chain>,
     pub lines: FxHashMap<EntityId, Line>,
     pub logs: BTreeMap<NodeName, Log>,
+    /// Who kept which slot.
+    pub slots: BTreeMap<SlotId, Tenures>,
     pub flushed: FxHashMap<(EntityId, Epoch), Vec<Flushed>>,
     pub released: FxHashMap<(EntityId, u64), Released>,
     /// Bases that go on from a log whose writer left no journal.
@@ -141,6 +145,13 @@ impl State {
                 if self.real_mut(proc, entity, epoch).is_some() {
                     self.reals.remove(&(proc, entity));
                 }
+            }
+            Event::SlotTaken { .. }
+            | Event::SlotFrozen { .. }
+            | Event::SlotGiven { .. }
+            | Event::SlotKept { .. } => self.apply_slot(here),
+            Event::SlotFollowed { slot, base } => {
+                self.procs[proc as usize].follow(slot, base.map(|base| base.name));
             }
             Event::WindowClosed { base, .. } => self.procs[proc as usize].window(base.name, false),
             Event::WindowOpened { base } => self.procs[proc as usize].window(base.name, true),

@@ -44,6 +44,35 @@ fn a_history_in_which_a_base_comes_back_passes() {
     }
 }
 
+/// At the end a slot is frozen, or has just been taken.
+#[test]
+fn a_history_that_ends_while_a_slot_moves_passes_and_its_logs_are_compared() {
+    for moves in [&[(24, 0), (200, 0)][..], &[(199, 0)], &[(24, 1), (199, 1)]] {
+        let history = history(Plan { moves, ..Plan::new(4) });
+        let told_of = verdict(&history);
+        assert_eq!(told_of.verdict, Outcome::Pass, "{moves:?}: {}", told(&told_of));
+        let images = told_of.invariants["image-is-lineage"].checked;
+        assert!(images >= 12, "{images}");
+        let slots: Vec<usize> = history.logs.iter().map(|log| log.account.slots.len()).collect();
+        assert_eq!(slots.iter().sum::<usize>(), 2, "{slots:?}");
+    }
+}
+
+/// A base that comes back with a slot that it gave away, and says that it goes on with it.
+#[test]
+fn a_base_that_comes_back_with_what_it_gave_away_is_found() {
+    let plan = Plan { restart_at: Some(40), ..Plan::new(9) };
+    let mut history = history(plan);
+    let slot = marchland_common::order::SlotId(0);
+    let term = marchland_common::order::Term(1_001);
+    for place in history.places(|event| matches!(event, Event::Recovered { .. })) {
+        let kept = Event::SlotKept { slot, term, frozen_for: None };
+        history.tick_mut(place.0, place.1).events.push(kept);
+    }
+    let verdict = verdict(&history);
+    assert!(verdict.violated().contains(&"one-base-serves"), "{}", told(&verdict));
+}
+
 proptest! {
     #![proptest_config(crate::testing::cases(24))]
 

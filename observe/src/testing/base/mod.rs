@@ -4,10 +4,10 @@ mod release;
 
 use super::cell::ToCell;
 use super::client::ToClient;
-use super::{CELLS, Cluster, Real, Sent, base_of, entity_id};
+use super::{CELLS, Cluster, Real, Sent, entity_id};
 use marchland_common::journal::{Event, OwnerWhy, ValueFlow};
 use marchland_common::msg::{GrantWhy, HandoffRefusal, HandoffWhy, Moment};
-use marchland_common::order::{EntityId, Epoch, KindId, Lsn, Seq, SessionId, Tick};
+use marchland_common::order::{EntityId, Epoch, KindId, Lsn, Seq, SessionId, SlotId, Term, Tick};
 use marchland_common::world::{CommandOutcome, MessageOutcome};
 use std::collections::BTreeMap;
 
@@ -71,6 +71,17 @@ pub enum ToBase {
     },
 }
 
+/// The slot of the entity that it is for.
+pub fn slot_of(input: &ToBase) -> usize {
+    let (ToBase::Step { entity, .. }
+    | ToBase::Prepare { entity, .. }
+    | ToBase::Deliver { to: entity, .. }
+    | ToBase::Delivered { source: entity, .. }
+    | ToBase::Login { entity, .. }
+    | ToBase::Command { entity, .. }) = input;
+    usize::from(entity.slot().0)
+}
+
 /// What a base keeps of an entity.
 #[derive(Clone, Debug)]
 struct Row {
@@ -100,8 +111,17 @@ enum Held {
 #[derive(Clone, Debug, Default)]
 struct Durable {
     lsn: u64,
-    counter: u64,
+    /// The slots that it keeps: their terms, and the newest id of each.
+    slots: BTreeMap<SlotId, (Term, u64)>,
     rows: BTreeMap<EntityId, Row>,
+}
+
+/// Everything that a base has of a slot.
+pub struct Part {
+    slot: SlotId,
+    kept: (Term, u64),
+    rows: BTreeMap<EntityId, Row>,
+    fences: Vec<(Tick, usize, EntityId, Epoch)>,
 }
 
 #[derive(Default)]
@@ -117,8 +137,37 @@ pub struct BaseModel {
     recovered: bool,
 }
 
+impl BaseModel {
+    pub fn keep(&mut self, slot: SlotId, term: Term) {
+        self.now.slots.entry(slot).or_default().0 = term;
+    }
+
+    pub fn term_of(&self, slot: SlotId) -> Term {
+        self.now.slots[&slot].0
+    }
+
+    pub fn take_out(&mut self, slot: usize) -> Part {
+        let slot = SlotId(slot as u8);
+        let kept = self.now.slots.remove(&slot).unwrap_or_default();
+        let is_its = |id: &EntityId| id.slot() == slot;
+        let (rows, stay) =
+            std::mem::take(&mut self.now.rows).into_iter().partition(|(id, _)| is_its(id));
+        self.now.rows = stay;
+        let (fences, stay) =
+            std::mem::take(&mut self.fences).into_iter().partition(|(_, _, id, _)| is_its(id));
+        self.fences = stay;
+        Part { slot, kept, rows, fences }
+    }
+
+    pub fn put_in(&mut self, mut part: Part) {
+        self.now.slots.insert(part.slot, part.kept);
+        self.now.rows.append(&mut part.rows);
+        self.fences.append(&mut part.fences);
+    }
+}
+
 impl Cluster {
-    fn lsn(&mut self, base: usize) -> Lsn {
+    pub fn lsn(&mut self, base: usize) -> Lsn {
         let now = &mut self.bases[base].now;
         now.lsn += 1;
         Lsn(now.lsn)
@@ -128,7 +177,14 @@ impl Cluster {
         let mut events = Vec::new();
         if std::mem::take(&mut self.bases[base].recovered) {
             events.push(Event::Recovered { lsn: Lsn(self.bases[base].now.lsn) });
+            let kept = self.bases[base].now.slots.iter();
+            events.extend(kept.map(|(slot, (term, _))| Event::SlotKept {
+                slot: *slot,
+                term: *term,
+                frozen_for: None,
+            }));
         }
+        self.follow_keys(base, &mut events);
         if self.tick == Tick(1) {
             for n in 0..self.plan.entities / super::BASES as u64 {
                 self.give_birth(base, 100, None, n as usize % CELLS, &mut events);
@@ -142,6 +198,7 @@ impl Cluster {
         if self.plan.verdicts && self.is_busy() && self.tick.0 > 8 && self.rng.chance(1, 30) {
             self.judge_falsely(base, &mut events);
         }
+        self.freeze_slot(base, &mut events);
         self.writer.write(CELLS + base, self.tick, Moment::Flush, events);
     }
 
@@ -153,8 +210,10 @@ impl Cluster {
         owner: usize,
         events: &mut Vec<Event>,
     ) -> EntityId {
-        self.bases[base].now.counter += 1;
-        let entity = entity_id(base, self.bases[base].now.counter);
+        let slot = source.map_or(SlotId(base as u8), |(source, _)| source.slot());
+        let (_, counter) = self.bases[base].now.slots.entry(slot).or_default();
+        *counter += 1;
+        let entity = entity_id(usize::from(slot.0), *counter);
         let epoch = Epoch::of_grant(1);
         let real = Real { epoch, digest: entity.0, held: value, ..Real::default() };
         let row = Row {
@@ -202,7 +261,8 @@ impl Cluster {
                 };
                 if undeliverable {
                     let answer = ToBase::Delivered { source, out_seq, kept: false };
-                    self.bases[base_of(source)].input.push(answer);
+                    let base = self.base_of(source);
+                    self.bases[base].input.push(answer);
                 }
             }
             ToBase::Delivered { source, out_seq, kept } => {

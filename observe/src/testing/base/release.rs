@@ -57,7 +57,8 @@ impl Cluster {
             events.push(Event::MessageReleased { source: entity, out_seq, to, value, seq });
             if let Some(to) = to {
                 let deliver = ToBase::Deliver { to, source: entity, out_seq, value };
-                self.bases[base_of(to)].input.push(deliver);
+                let base = self.base_of(to);
+                self.bases[base].input.push(deliver);
             }
         }
         for (source, out_seq, outcome) in effects.received {
@@ -67,7 +68,8 @@ impl Cluster {
             let kept = outcome.is_kept();
             events.push(Event::MessageTaken { entity, source, out_seq, outcome });
             let answer = ToBase::Delivered { source, out_seq, kept };
-            self.bases[base_of(source)].input.push(answer);
+            let base = self.base_of(source);
+            self.bases[base].input.push(answer);
         }
         for out_seq in effects.answered {
             if let Some(row) = self.bases[base].now.rows.get_mut(&entity) {
@@ -87,7 +89,8 @@ impl Cluster {
         let waiting = row.map(|row| std::mem::take(&mut row.inbox)).unwrap_or_default();
         for (source, out_seq, _) in waiting {
             let answer = ToBase::Delivered { source, out_seq, kept: false };
-            self.bases[base_of(source)].input.push(answer);
+            let base = self.base_of(source);
+            self.bases[base].input.push(answer);
         }
     }
 

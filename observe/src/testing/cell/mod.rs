@@ -3,7 +3,7 @@
 mod input;
 
 use super::base::{StepEffects, ToBase};
-use super::{CELLS, Cluster, Real, Sent, applied, base_of, message_outcome};
+use super::{CELLS, Cluster, Real, Sent, applied, message_outcome};
 use marchland_common::journal::{EndWhy, Event, ValueFlow};
 use marchland_common::msg::{GrantWhy, HandoffRefusal, HandoffWhy, Moment};
 use marchland_common::order::{EntityId, Epoch, Node, Seq, SessionId, Tick};
@@ -70,6 +70,7 @@ impl Cluster {
                 events.push(Event::WindowOpened { base: self.node(base) });
             }
         }
+        self.tell_followed(&mut events);
         self.apply_ghosts(cell, &mut events);
         let ids: Vec<EntityId> = self.cells[cell].reals.keys().copied().collect();
         for entity in ids {
@@ -102,7 +103,7 @@ impl Cluster {
 
     fn step_entity(&mut self, cell: usize, entity: EntityId, events: &mut Vec<Event>) {
         let Some(mut here) = self.cells[cell].reals.remove(&entity) else { return };
-        if here.frozen {
+        if here.frozen || self.is_closed(entity) {
             self.cells[cell].reals.insert(entity, here);
             return;
         }
@@ -307,7 +308,8 @@ impl Cluster {
             effects,
             first_tick,
         };
-        self.bases[base_of(entity)].input.push(step);
+        let base = self.base_of(entity);
+        self.bases[base].input.push(step);
     }
 
     fn finish(
@@ -330,7 +332,8 @@ impl Cluster {
             events.push(Event::Frozen { entity, epoch, seq, target: node, why });
             let last_tick = self.tick;
             let prepare = ToBase::Prepare { entity, epoch, owner: cell, target, last_tick };
-            self.bases[base_of(entity)].input.push(prepare);
+            let base = self.base_of(entity);
+            self.bases[base].input.push(prepare);
         }
         self.cells[cell].reals.insert(entity, here);
     }

@@ -55,7 +55,18 @@ pub fn said_twice(history: &mut History, rng: &mut Rng, fits: impl Fn(&Event) ->
 /// A command that is taken in and never heard of again.
 pub fn swallowed_command(history: &mut History, _: &mut Rng) -> bool {
     let queued = history.places(|event| matches!(event, Event::CommandQueued { .. }));
-    let Some(place) = queued.first().copied() else { return false };
+    let given = history.places(|event| matches!(event, Event::SlotGiven { .. }));
+    // What waits for a slot that moves is said again to its next keeper.
+    let stays = |place: &&Place| match history.event(**place) {
+        Event::CommandQueued { entity, .. } => {
+            !given.iter().any(|given| match history.event(*given) {
+                Event::SlotGiven { slot, .. } => given.0 == place.0 && *slot == entity.slot(),
+                _ => false,
+            })
+        }
+        _ => false,
+    };
+    let Some(place) = queued.iter().find(stays).copied() else { return false };
     let Event::CommandQueued { entity, .. } = *history.event(place) else { return false };
     let session = SessionId(99 << 8);
     history.insert(place, Event::CommandQueued { entity, session, n: 1 });

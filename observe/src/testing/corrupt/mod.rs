@@ -4,6 +4,7 @@
 mod effects;
 mod log;
 mod ownership;
+mod slots;
 mod views;
 mod written;
 
@@ -180,6 +181,16 @@ corruptions! {
         log::durable_too_late(h, rng, |event| matches!(event, Event::MessageTaken { .. }))
     };
     "a grant leaves before it is durable" => "confirmed-is-durable", log::grant_too_early;
+    "a base serves a slot under an older term" => "one-base-serves", slots::kept_term;
+    "a base takes a slot that was not frozen" => "one-base-serves", slots::never_frozen;
+    "two logs serve a slot" => "one-base-serves", slots::two_logs;
+    "a slot is in no log" => "one-base-serves", slots::lost_slot;
+    "a base writes about a slot that it froze" => "confirmed-by-keeper", slots::frozen_and_written;
+    "a base serves a slot before it has it" => "confirmed-by-keeper", slots::served_early;
+    "a base confirms of a slot that it gave away" => "confirmed-by-keeper", slots::confirmed_late;
+    "a base grants of a slot that it never had" => "confirmed-by-keeper", slots::foreign_grant;
+    "a log lacks how a slot left" => "log-as-told", slots::lost_record;
+    "a log holds somebody of a slot that it gave away" => "image-is-lineage", slots::left_over;
     "a log does not read back" => "log-is-whole", written::damage;
     "a log ends before what was durable" => "log-is-whole", written::lost_end;
     "a log lacks a record" => "log-as-told", written::lost_record;

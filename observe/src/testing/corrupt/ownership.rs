@@ -100,10 +100,11 @@ pub fn lost_real(history: &mut History, rng: &mut Rng) -> bool {
     let owners = history.places(|event| matches!(event, Event::OwnerChanged { .. }));
     let Some(place) = pick(&owners, rng) else { return false };
     let Event::OwnerChanged { entity, .. } = *history.event(place) else { return false };
-    let last = owners.iter().rev().find(|at| match history.event(**at) {
-        Event::OwnerChanged { entity: e, .. } => *e == entity,
-        _ => false,
-    });
+    let epoch_at = |at: &&Place| match history.event(**at) {
+        Event::OwnerChanged { entity: e, epoch, .. } if *e == entity => Some(*epoch),
+        _ => None,
+    };
+    let last = owners.iter().filter(|at| epoch_at(at).is_some()).max_by_key(epoch_at);
     let Some(Event::OwnerChanged { epoch, to, .. }) = last.map(|last| history.event(*last)) else {
         return false;
     };
