@@ -1,5 +1,11 @@
 //! What can be said on the command line.
 
+mod trials;
+
+#[cfg(feature = "sim")]
+pub(crate) use trials::SimArgs;
+pub(crate) use trials::{Against, AuditArgs, DrillArgs};
+
 use crate::durations::{parse, parse_step};
 use crate::exit::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -46,6 +52,9 @@ pub(crate) enum Verb {
     Recover(RecoverArgs),
     /// Asks one process whether it is ready; for containers.
     Healthcheck(HealthArgs),
+    /// Loses what this network namespace says to addresses, as its input orders; for drills.
+    #[command(hide = true)]
+    Void,
     /// Runs a cellapp.
     Cellapp(CellArgs),
     /// Runs a baseapp.
@@ -145,30 +154,6 @@ pub(crate) struct DemoArgs {
     /// For measurements: how many percent of its step a tick of a cellapp takes at least.
     #[arg(long, hide = true, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=95))]
     pub(crate) burn: u8,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct DrillArgs {
-    /// The drill, or `list` for all of them.
-    pub(crate) name: String,
-    /// Which cluster it is done to.
-    #[arg(long, value_enum, default_value_t = Against::Demo)]
-    pub(crate) against: Against,
-    /// The project of the containers; without it the one of this folder, as compose names it.
-    #[arg(long, env = "COMPOSE_PROJECT_NAME")]
-    pub(crate) project: Option<String>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-/// Which cluster a drill is done to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Against {
-    /// One of its own on this machine, as `march demo` starts it.
-    Demo,
-    /// The containers of docker-compose.yml, which have to be up; they are stopped for the audit and
-    /// started again.
-    Compose,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -282,33 +267,6 @@ pub(crate) struct OrderArgs {
     /// At most this many events.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct AuditArgs {
-    /// The folder with the journals and the bases' logs, which are only read.
-    pub(crate) dir: PathBuf,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[cfg(feature = "sim")]
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SimArgs {
-    /// How many seeds; each is one world.
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) seeds: u64,
-    /// The first seed.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) first: u64,
-    /// What may go wrong: `all` is what each seed draws, `none` nothing, or a list of classes.
-    #[arg(long, default_value = "all")]
-    pub(crate) faults: String,
-    /// For how many ticks things go wrong.
-    #[arg(long, default_value_t = 1_200, value_parser = clap::value_parser!(u64).range(150..=1_000_000))]
-    pub(crate) ticks: u64,
     #[command(flatten)]
     pub(crate) output: Output,
 }

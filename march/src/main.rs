@@ -60,6 +60,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Sim(args) => verbs::sim::run(&args),
             Verb::Recover(args) => verbs::recover::run(args).await,
             Verb::Healthcheck(args) => verbs::healthcheck::run(args).await,
+            Verb::Void => verbs::void::run(),
         }
     });
     // Tasks that still hold a connection do not keep an ending process.

@@ -2,6 +2,7 @@
 
 use crate::support::{last_json, run, stderr};
 use serde_json::Value;
+use std::path::Path;
 
 fn listed() -> Vec<String> {
     let output = run(&["drill", "list"]);
@@ -43,4 +44,20 @@ fn a_killed_cellapp_is_given_up_and_its_entities_go_on_within_the_bound_of_the_d
     assert_eq!((&report["holds"], &report["audit"]), (&true.into(), &"pass".into()));
     let observed = report["observed"].as_array().unwrap();
     assert!(observed.iter().all(|o| o["figure"].is_u64()), "{report:#}");
+    who_was_killed_has_to_be_known(Path::new(report["dir"].as_str().unwrap()));
+}
+
+/// The drill noted it beside the journals; whoever pulls a plug himself has to say so.
+fn who_was_killed_has_to_be_known(dir: &Path) {
+    let notes = dir.join("audit.json");
+    let mut noted: Value = serde_json::from_slice(&std::fs::read(&notes).unwrap()).unwrap();
+    let killed = noted["killed"].take();
+    noted["killed"] = Value::Array(Vec::new());
+    std::fs::write(&notes, noted.to_string()).unwrap();
+    let audit = |more: &[&str]| run(&[&["audit", dir.to_str().unwrap(), "--json"], more].concat());
+    let unsaid = audit(&[]);
+    assert_eq!(last_json(&unsaid)["verdict"], "incomplete", "{killed} was killed");
+    assert_eq!(unsaid.status.code(), Some(1));
+    let said = audit(&["--killed", killed[0].as_str().unwrap()]);
+    assert_eq!((&last_json(&said)["verdict"], said.status.code()), (&"pass".into(), Some(0)));
 }

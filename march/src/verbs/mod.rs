@@ -10,6 +10,7 @@ pub(crate) mod recover;
 pub(crate) mod sim;
 pub(crate) mod space;
 pub(crate) mod status;
+pub(crate) mod void;
 
 use std::io::Write;
 

@@ -5,7 +5,7 @@ pub(crate) mod logs;
 use super::{print_json, print_line, print_table};
 use crate::cli::AuditArgs;
 use crate::exit::{CHECK_FAILED, Failure, NOT_FOUND};
-use marchland_common::order::{Node, Tick};
+use marchland_common::order::{Node, NodeName, Tick};
 use marchland_observe::{AuditOptions, Journals, Outcome, Summary, Verdict, columns, judge, load};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -59,6 +59,10 @@ fn lost_lives(journals: &Journals, names: &[String]) -> BTreeSet<Node> {
 
 /// Audits a folder: its journals, the logs beside them, and what is noted there.
 pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
+    audit(dir, AuditNotes::read(dir).unwrap_or_default())
+}
+
+fn audit(dir: &Path, notes: AuditNotes) -> Result<(Verdict, Summary), Failure> {
     if !dir.is_dir() {
         let text = format!("{} is not a folder", dir.display());
         return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
@@ -70,12 +74,13 @@ pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
     }
     // After the journals: whatever they say to be durable is in the logs by now.
     let journals = journals.with_logs(logs::load(dir)?);
-    let notes = AuditNotes::read(dir).unwrap_or_default();
     Ok(judge(&journals, &notes.options(&journals)))
 }
 
 pub(crate) fn run(args: &AuditArgs) -> Result<u8, Failure> {
-    let (verdict, summary) = audit_dir(&args.dir)?;
+    let mut notes = AuditNotes::read(&args.dir).unwrap_or_default();
+    notes.killed.extend(args.killed.iter().map(NodeName::to_string));
+    let (verdict, summary) = audit(&args.dir, notes)?;
     if args.output.is_json() {
         print_json(&verdict);
     } else {
