@@ -57,6 +57,7 @@ impl TickProcess for BaseTick {
     fn tick(&mut self, now: &TickNow, spans: &mut Spans) {
         self.around.hear_pause(now);
         self.hear_log();
+        self.show_log();
         self.around.hear_journal();
         self.populate_when_ready();
         self.own_orders.extend(self.around.holds.news().map(|news| match news {
@@ -191,6 +192,22 @@ impl BaseTick {
                 }
                 other => tracing::debug!(?other, "log"),
             }
+        }
+    }
+
+    /// What an operator sees of it: `log_stalls` is the alarm.
+    fn show_log(&self) {
+        let Some(log) = &self.log else { return };
+        let (stats, counters) = (log.stats(), &self.around.counters);
+        for (name, figure) in [
+            ("log_stalls", &stats.stalls),
+            ("log_retries", &stats.retries),
+            ("log_records_waiting", &stats.queued_items),
+            ("log_bytes_waiting", &stats.queued_bytes),
+            ("log_refused_full", &stats.refused_full),
+            ("log_checkpoints_failed", &stats.checkpoints_failed),
+        ] {
+            counters.counter(name).set(figure.load(Ordering::Relaxed));
         }
     }
 

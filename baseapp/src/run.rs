@@ -181,7 +181,8 @@ impl Parts<'_> {
         let ticks = TickConfig::of_key(&clock_key, step / 2);
         let clock = SharedClock::new(ticks.step_ns);
         let kinds = self.options.rules.kinds.clone();
-        let config = LinkConfig::new(meta.cluster_id, kinds.schema_hash(), self.node);
+        let mut config = LinkConfig::new(meta.cluster_id, kinds.schema_hash(), self.node);
+        config.dial_from = self.options.process.dial_from;
         let times = config.times;
         let io = tokio::runtime::Handle::current();
         let (plane, links, observations) =

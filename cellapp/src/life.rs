@@ -90,7 +90,8 @@ impl Parts<'_> {
         let schema = options.world.kinds().schema_hash();
         let ticks = TickConfig::of_key(&clock_key, Duration::ZERO);
         let clock = SharedClock::new(ticks.step_ns);
-        let config = LinkConfig::new(meta.cluster_id, schema, self.node);
+        let mut config = LinkConfig::new(meta.cluster_id, schema, self.node);
+        config.dial_from = options.process.dial_from;
         let times = config.times;
         let io = tokio::runtime::Handle::current();
         let (plane, links, observations) =

@@ -157,6 +157,7 @@ impl CellTick {
         health.figures(tick.0, reals, ghosts, 0, 0);
         counters.counter("entities_waiting").set(stats.waiting as u64);
         counters.counter("entities_frozen").set(stats.frozen as u64);
+        counters.counter("ghosts_stale").set(stats.ghosts_stale as u64);
         counters.counter("witnesses").set(stats.witnesses as u64);
     }
 

@@ -48,7 +48,7 @@ impl Operator for Door {
             return Ok(Response::new(status(self).await));
         }
         // What is waited for and who is lost, the leader knows; the rest is read here without it.
-        let why = match pass_on::leader(&request, &self.feed.seen()) {
+        let why = match pass_on::leader(&request, &self.feed.seen(), self.book.dial_from) {
             Ok(mut leader) => {
                 let asked = leader.status(pass_on::marked(StatusRequest {}));
                 match pass_on::answer(asked, &self.feed.seen()).await {
@@ -90,7 +90,7 @@ impl Operator for Door {
     ) -> Result<Response<SpaceReply>, Status> {
         let seen = self.feed.seen();
         let Some(leadership) = self.leadership() else {
-            let mut leader = pass_on::leader(&request, &seen)?;
+            let mut leader = pass_on::leader(&request, &seen, self.book.dial_from)?;
             let asked = leader.create_space(pass_on::marked(request.into_inner()));
             return pass_on::answer(asked, &seen).await;
         };
@@ -104,7 +104,7 @@ impl Operator for Door {
     ) -> Result<Response<SpaceReply>, Status> {
         let seen = self.feed.seen();
         let Some(leadership) = self.leadership() else {
-            let mut leader = pass_on::leader(&request, &seen)?;
+            let mut leader = pass_on::leader(&request, &seen, self.book.dial_from)?;
             let asked = leader.remove_space(pass_on::marked(request.into_inner()));
             return pass_on::answer(asked, &seen).await;
         };

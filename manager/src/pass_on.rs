@@ -5,6 +5,7 @@ use crate::address_book::channel_to;
 use marchland_proto::operator::operator_client::OperatorClient;
 use marchland_runtime::process::Seen;
 use std::future::Future;
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::timeout;
 use tonic::transport::Channel;
@@ -16,10 +17,12 @@ const LEADER_MAX: Duration = Duration::from_secs(2);
 /// Marks a request that another manager passed on.
 const PASSED_ON: &str = "x-marchland-passed-on";
 
-/// The leader, as far as the store says. An error if there is none, or if it is asked in vain.
+/// The leader, as far as the store says, dialed from that address of this machine. An error if there
+/// is none, or if it is asked in vain.
 pub(crate) fn leader<T>(
     request: &Request<T>,
     seen: &Seen,
+    from: Option<IpAddr>,
 ) -> Result<OperatorClient<Channel>, Status> {
     if request.metadata().contains_key(PASSED_ON) {
         return Err(Status::unavailable("this manager does not lead any more; try again"));
@@ -27,7 +30,7 @@ pub(crate) fn leader<T>(
     let leader = seen.leader.as_ref().ok_or_else(|| {
         Status::unavailable("no manager leads at present; one does within seconds, try again")
     })?;
-    let channel = channel_to(&leader.operator_addr).ok_or_else(|| {
+    let channel = channel_to(&leader.operator_addr, from).ok_or_else(|| {
         Status::internal(format!("the address of {} makes no sense", leader.name))
     })?;
     Ok(OperatorClient::new(channel))

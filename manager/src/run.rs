@@ -76,7 +76,7 @@ pub async fn run(
     let counters = coord.counters().clone();
     let root = coord.keys().root().to_owned();
     let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
-    let book = Arc::new(AddressBook::default());
+    let book = Arc::new(AddressBook::new(options.process.dial_from));
     let roster = Roster::new();
     let (known, lives) = (book.clone(), roster.clone());
     let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
@@ -189,6 +189,7 @@ impl Office {
             counters: &self.counters,
             by: format!("{}@{}", self.info.name, self.info.incarnation),
             silent_after: options.silent_after,
+            dial_from: options.process.dial_from,
         };
         Leader {
             coord,

@@ -333,6 +333,9 @@ pub(crate) struct ProcessArgs {
     /// The host that others reach it under; host:port for the port of a proxy before it.
     #[arg(long, env = "MARCH_ADVERTISE")]
     pub(crate) advertise: Option<String>,
+    /// The address of this machine from which it dials other processes.
+    #[arg(long, env = "MARCH_DIAL_FROM", value_name = "IP")]
+    pub(crate) dial_from: Option<std::net::IpAddr>,
     /// Its folder.
     #[arg(long, env = "MARCH_DIR", default_value = "./march-data")]
     pub(crate) dir: PathBuf,

@@ -13,6 +13,7 @@ mod verbs;
 use clap::Parser;
 use cli::{Cli, Verb};
 use exit::Failure;
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("{failure}");
+            // It may not be writable; the exit code says it as well.
+            let _ = writeln!(std::io::stderr(), "{failure}");
             ExitCode::from(failure.code)
         }
     }

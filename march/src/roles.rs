@@ -45,6 +45,7 @@ fn options(
         etcd: args.etcd.clone(),
         listen: args.listen,
         advertise: args.advertise.clone(),
+        dial_from: args.dial_from,
         dir: args.dir.clone(),
         seed: args.seed,
         step: args.tick,
@@ -54,7 +55,8 @@ fn options(
 
 /// Ends on a signal, or with the launcher that holds the other end of standard input.
 fn shutdown(until_stdin_ends: bool) -> Result<ShutdownWatch, Failure> {
-    let signals = Shutdown::on_signals()
+    let signals = Shutdown::not_for_full_files()
+        .and_then(|()| Shutdown::on_signals())
         .map_err(|e| Failure::internal(format!("cannot handle signals: {e}")))?;
     if !until_stdin_ends {
         return Ok(signals);
@@ -92,7 +94,7 @@ fn write_ready(path: Option<&Path>, link: &str, gateway: &str) {
 
 fn start_failure(error: &StartError) -> Failure {
     let code = match error {
-        StartError::Dir { .. } | StartError::Port { .. } => USAGE,
+        StartError::Dir { .. } | StartError::Port { .. } | StartError::DialFrom { .. } => USAGE,
         StartError::Store { .. } => UNREACHABLE,
         StartError::Name { .. } => REFUSED,
     };

@@ -40,6 +40,7 @@ fn options(etcd: &str) -> ProcessOptions {
         etcd: vec![etcd.to_owned()],
         listen: "127.0.0.1:0".parse().unwrap(),
         advertise: None,
+        dial_from: None,
         dir: PathBuf::from("nowhere"),
         seed: 1,
         step: Duration::from_millis(50),

@@ -1,6 +1,6 @@
 //! Bad input gets a clear error and the right exit code, and disturbs nobody.
 
-use crate::support::{Demo, run, stderr};
+use crate::support::{Demo, march, run, stderr};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
@@ -51,6 +51,23 @@ fn a_taken_port_is_named() {
     let output = run(&["cellapp", "--listen", &taken, "--dir", temp.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains(&taken), "{}", stderr(&output));
+}
+
+#[test]
+fn an_address_to_dial_from_that_is_not_of_this_machine_is_named() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().to_str().unwrap();
+    let output = run(&["cellapp", "--dial-from", "192.0.2.1", "--dir", dir]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("192.0.2.1"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_process_whose_words_go_to_a_full_disk_says_with_its_exit_code_what_it_found() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut asks = march();
+    let asks = asks.args(["healthcheck", "--addr", "127.0.0.1:9"]).env("MARCH_LOG", "trace");
+    assert_eq!(asks.stderr(full).status().unwrap().code(), Some(6));
 }
 
 #[test]

@@ -36,9 +36,8 @@ fn a_drill_that_does_not_exist_or_cannot_be_done_there_is_refused_before_anythin
     assert!(unknown.stdout.is_empty() && elsewhere.stdout.is_empty());
 }
 
-#[test]
-fn a_killed_cellapp_is_given_up_and_its_entities_go_on_within_the_bound_of_the_drill() {
-    let output = run(&["drill", "kill-cellapp", "--json"]);
+fn passes(drill: &str) {
+    let output = run(&["drill", drill, "--json"]);
     let report = last_json(&output);
     assert_eq!(output.status.code(), Some(0), "{report:#} {}", stderr(&output));
     assert_eq!((&report["holds"], &report["audit"]), (&true.into(), &"pass".into()));
@@ -60,4 +59,14 @@ fn who_was_killed_has_to_be_known(dir: &Path) {
     assert_eq!(unsaid.status.code(), Some(1));
     let said = audit(&["--killed", killed[0].as_str().unwrap()]);
     assert_eq!((&last_json(&said)["verdict"], said.status.code()), (&"pass".into(), Some(0)));
+}
+
+#[test]
+fn a_killed_cellapp_is_given_up_and_its_entities_go_on_within_the_bound_of_the_drill() {
+    passes("kill-cellapp");
+}
+
+#[test]
+fn a_full_disk_confirms_nothing_loses_nothing_and_is_used_again_within_the_bound_of_the_drill() {
+    passes("disk-full");
 }

@@ -53,6 +53,7 @@ fn process(name: &str, etcd: &str, dir: &Path) -> ProcessOptions {
         etcd: vec![etcd.to_owned()],
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         advertise: None,
+        dial_from: None,
         dir: dir.to_owned(),
         seed: 7,
         step: STEP,

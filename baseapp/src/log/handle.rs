@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// Called by the log thread after each report, to wake the tick thread out of its wait.
 pub type Waker = Box<dyn Fn() + Send>;
 
+/// After a checkpoint that was given up the log grows by this part of what makes one due before the
+/// next is.
+const RETRY_SHARE: u64 = 16;
 /// Reports that may wait for the tick side.
 const REPORTS_MAX: usize = 1024;
 
@@ -37,6 +40,9 @@ pub struct Log {
     checkpoint: Option<Checkpoint>,
     /// Bytes of payload since the newest checkpoint.
     grown: u64,
+    /// Where the log has to be before another checkpoint is due, after one that was given up: an
+    /// image costs its copies, and a disk that had no room for it has none in the next tick.
+    grown_due: u64,
     lost: bool,
     commands: Sender<Command>,
     reports: Receiver<LogReport>,
@@ -196,6 +202,7 @@ impl Log {
             pending: Vec::new(),
             checkpoint: None,
             grown: 0,
+            grown_due: 0,
             lost: false,
             commands,
             reports,
@@ -272,8 +279,12 @@ impl Log {
             LogReport::Checkpointed { .. } => {
                 let before = self.checkpoint.take().map_or(0, |checkpoint| checkpoint.grown);
                 self.grown = self.grown.saturating_sub(before);
+                self.grown_due = 0;
             }
-            LogReport::CheckpointFailed { .. } => self.checkpoint = None,
+            LogReport::CheckpointFailed { .. } => {
+                self.checkpoint = None;
+                self.grown_due = self.grown + self.config.checkpoint_bytes / RETRY_SHARE;
+            }
             LogReport::Stalled { .. } | LogReport::Lost => {}
         }
     }
@@ -308,7 +319,7 @@ impl Log {
     #[must_use]
     pub fn checkpoint_due(&self, image_bytes: u64) -> bool {
         let limit = self.config.checkpoint_bytes.max(image_bytes.saturating_mul(4));
-        self.checkpoint.is_none() && self.grown >= limit
+        self.checkpoint.is_none() && self.grown >= limit.max(self.grown_due)
     }
 
     /// Begins a checkpoint from copies of the image as it is after `through`, which must be the

@@ -156,11 +156,11 @@ pub enum StallReason {
 }
 
 impl StallReason {
+    /// A file that may not grow any more, for a quota or a limit of the process, is a full disk too.
     pub(super) fn of(error: &io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::DiskFull(error.to_string())
-            }
+            StorageFull | QuotaExceeded | FileTooLarge => Self::DiskFull(error.to_string()),
             _ => Self::Disk(error.to_string()),
         }
     }

@@ -169,6 +169,45 @@ fn a_checkpoint_without_space_is_given_up_and_another_succeeds() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_a_full_disk_and_whatever_else_is_none() {
+    use std::io::ErrorKind;
+    for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge] {
+        assert!(matches!(StallReason::of(&kind.into()), StallReason::DiskFull(_)), "{kind}");
+    }
+    let broken = StallReason::of(&ErrorKind::PermissionDenied.into());
+    assert!(matches!(broken, StallReason::Disk(_)));
+}
+
+#[test]
+fn a_checkpoint_that_was_given_up_is_not_due_again_before_the_log_grew() {
+    let disk = MemoryDisk::default();
+    let config = LogConfig { checkpoint_bytes: 800, ..small() };
+    let (mut log, _) =
+        Log::open_in(Box::new(disk.clone()), identity(3), config, sleeper()).unwrap();
+    let grows = |log: &mut Log, bytes: usize| {
+        log.append(vec![7; bytes]).unwrap();
+        let last = log.commit();
+        until_durable(log, last);
+        last
+    };
+    let last = grows(&mut log, 800);
+    assert!(log.checkpoint_due(0));
+    let huge = std::iter::once(vec![0; image::ENTRY_BYTES_MAX + 1]);
+    log.checkpoint(huge, last).unwrap();
+    until(&mut log, |report| matches!(report, LogReport::CheckpointFailed { .. }));
+    assert!(!log.checkpoint_due(0));
+    grows(&mut log, 49);
+    assert!(!log.checkpoint_due(0));
+    let last = grows(&mut log, 1);
+    assert!(log.checkpoint_due(0));
+    log.checkpoint(std::iter::empty(), last).unwrap();
+    until(&mut log, |report| matches!(report, LogReport::Checkpointed { .. }));
+    assert!(!log.checkpoint_due(0));
+    grows(&mut log, 800);
+    assert!(log.checkpoint_due(0), "what failed once is forgotten");
+}
+
+#[test]
 fn an_entry_over_the_limit_fails_the_checkpoint_and_not_the_log() {
     let disk = MemoryDisk::default();
     let (mut log, _) = open(&disk);

@@ -184,6 +184,8 @@ pub struct CellStats {
     pub reals: usize,
     /// Ghosts.
     pub ghosts: usize,
+    /// Of these, how many are marked because nobody spoke for them for a while.
+    pub ghosts_stale: usize,
     /// Reals that wait for the end of a handoff.
     pub frozen: usize,
     /// Reals whose base's window is closed.

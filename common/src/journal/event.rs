@@ -201,6 +201,12 @@ pub enum Event {
     // At a cellapp: slots.
     /// From here on the entities of the slot answer to this base life; to none, they stand still.
     SlotFollowed { slot: SlotId, base: Option<Node> },
+
+    // At a cellapp or a baseapp: links. An older build does not read what holds these.
+    /// A connection that carries what is ordered began; this side dialed it, or the peer did.
+    LinkBegan { peer: Node, dialed: bool },
+    /// It ended, or its end was noticed. What it did not carry, the next one does.
+    LinkEnded { peer: Node, dialed: bool },
 }
 
 /// Why a real ended at a cellapp.

@@ -15,6 +15,7 @@ use marchland_runtime::coord::{
 use marchland_runtime::process::{MapFeed, Seen};
 use marchland_runtime::telemetry::Counters;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -69,6 +70,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) by: String,
     /// For how long a process must be silent to everybody.
     pub(crate) silent_after: Duration,
+    /// The address of this machine from which they are asked.
+    pub(crate) dial_from: Option<IpAddr>,
 }
 
 impl Bench<'_> {
@@ -76,7 +79,7 @@ impl Bench<'_> {
     pub(crate) async fn run(&self) -> LeaderError {
         let board = Board::default();
         tokio::select! {
-            never = prober::run(self.roster.clone(), board.clone()) => match never {},
+            never = prober::run(self.roster.clone(), board.clone(), self.dial_from) => match never {},
             error = self.judge(&board) => error,
         }
     }

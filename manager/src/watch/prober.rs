@@ -8,6 +8,7 @@ use marchland_proto::operator::EvidenceReply;
 use marchland_runtime::link::{ABSENT_ATTEMPTS, WitnessAsker};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -20,7 +21,7 @@ const ASK_MAX: Duration = Duration::from_millis(300);
 const ASK_AGAIN: Duration = Duration::from_millis(25);
 
 /// Asks until dropped.
-pub(super) async fn run(roster: Roster, board: Board) -> Infallible {
+pub(super) async fn run(roster: Roster, board: Board, from: Option<IpAddr>) -> Infallible {
     let mut lives = roster.subscribe();
     let mut tasks = JoinSet::new();
     let mut asking = BTreeMap::new();
@@ -36,7 +37,8 @@ pub(super) async fn run(roster: Roster, board: Board) -> Infallible {
         });
         for (node, addr) in wanted {
             asking.entry(node).or_insert_with(|| {
-                (addr.clone(), tasks.spawn(ask_for_ever(node, addr, board.clone())))
+                let asker = WitnessAsker::new(addr.clone(), from);
+                (addr, tasks.spawn(ask_for_ever(node, asker, board.clone())))
             });
         }
         // Tasks end only when they are aborted.
@@ -47,8 +49,7 @@ pub(super) async fn run(roster: Roster, board: Board) -> Infallible {
     }
 }
 
-async fn ask_for_ever(node: Node, addr: String, board: Board) {
-    let mut asker = WitnessAsker::new(addr);
+async fn ask_for_ever(node: Node, mut asker: WitnessAsker, board: Board) {
     loop {
         let (began, sent_ms) = (Instant::now(), now_ms());
         match asker.ask(ASK_MAX).await {

@@ -44,7 +44,9 @@ impl Start {
     /// The same at the addresses of an earlier life: whoever knew them finds it again.
     fn at(mut self, ready: &ReadyFile) -> Self {
         for (flag, addr) in [("--listen", &ready.link), ("--gateway", &ready.gateway)] {
-            if addr.is_empty() {
+            // Behind a door it listens elsewhere than it said.
+            let behind = flag == "--listen" && self.args.iter().any(|arg| arg == "--advertise");
+            if addr.is_empty() || behind {
                 continue;
             }
             match self.args.iter().position(|arg| arg == flag) {

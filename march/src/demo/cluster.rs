@@ -1,6 +1,7 @@
 //! A cluster of one's own on this machine: started, looked after, ended and audited.
 
 use super::child::{Children, Role};
+use super::door::Doors;
 use super::plan::Plan;
 use crate::cli::DemoArgs;
 use crate::connect::{CLUSTER_FILE, ClusterFile};
@@ -39,10 +40,10 @@ pub(crate) struct Left {
 }
 
 impl Cluster {
-    /// Starts everybody, and the bots once it is ready.
-    pub(crate) async fn up(args: DemoArgs) -> Result<Self, Failure> {
+    /// Starts everybody, those who have one behind their doors, and the bots once it is ready.
+    pub(crate) async fn up(args: DemoArgs, doors: &Doors) -> Result<Self, Failure> {
         let dir = folder(&args)?;
-        let plan = Plan::new(&args, &dir);
+        let plan = Plan::new(&args, &dir, doors);
         let mut children = Children::new(&dir, !args.no_restart)?;
         match start(&args, &plan, &mut children).await {
             Ok(file) => {

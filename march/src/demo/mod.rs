@@ -5,11 +5,13 @@
 
 mod child;
 mod cluster;
+mod door;
 mod plan;
 mod report;
 mod wait;
 
 pub(crate) use cluster::{Cluster, Left};
+pub(crate) use door::{Door, Doors};
 
 use crate::cli::DemoArgs;
 use crate::connect::ClusterFile;
@@ -29,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub(crate) async fn run(args: DemoArgs) -> Result<u8, Failure> {
     let mut shutdown = Shutdown::on_signals()
         .map_err(|e| Failure::internal(format!("cannot handle signals: {e}")))?;
-    let mut cluster = Cluster::up(args.clone()).await?;
+    let mut cluster = Cluster::up(args.clone(), &Doors::new()).await?;
     announce(cluster.file(), cluster.dir(), &args);
     let until = args.run_for.map(|d| Instant::now() + d);
     let watched = watch(&mut cluster, until, &mut shutdown, args.json).await;

@@ -1,6 +1,7 @@
 //! Which processes a demo has, and how each is started.
 
 use super::child::{Role, Start};
+use super::door::Doors;
 use crate::cli::DemoArgs;
 use std::path::{Path, PathBuf};
 
@@ -11,11 +12,13 @@ pub(super) struct Plan {
     args: DemoArgs,
     dir: PathBuf,
     pub(super) journals: PathBuf,
+    doors: Doors,
 }
 
 impl Plan {
-    pub(super) fn new(args: &DemoArgs, dir: &Path) -> Self {
-        Self { args: args.clone(), dir: dir.to_owned(), journals: dir.join("journals") }
+    pub(super) fn new(args: &DemoArgs, dir: &Path, doors: &Doors) -> Self {
+        let journals = dir.join("journals");
+        Self { args: args.clone(), dir: dir.to_owned(), journals, doors: doors.clone() }
     }
 
     fn ready_file(&self, name: &str) -> PathBuf {
@@ -46,6 +49,7 @@ impl Plan {
             text("--until-stdin-ends"),
         ];
         args.extend_from_slice(more);
+        args.extend(self.doors.get(name).into_iter().flat_map(|door| door.words()));
         Start { role, name: text(name), args, ready: Some(ready) }
     }
 

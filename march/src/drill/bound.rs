@@ -42,6 +42,29 @@ pub(super) enum Figure {
     TicksToReopen,
     /// Sessions that clients had to open beside their first ones.
     NewLogins,
+    /// From a cut of the network until both its ends had noticed it.
+    TicksToNotice,
+    /// From its end until both were connected again, both ways.
+    TicksToMend,
+    /// From its end until each of two cellapps showed something new of the other's entities.
+    TicksToSee,
+    /// Ghosts that were marked because nobody spoke for them.
+    GhostsMarked,
+    /// Ticks that cellapps left out, or in which they let entities stand still that had no part in the
+    /// trouble.
+    OthersStoodStill,
+    /// How often entities of a base stood still that had a part in it.
+    StoodStill,
+    /// How far beyond the last durable tick they had run by then.
+    TicksBeyond,
+    /// Frames that were given up.
+    FramesLost,
+    /// Frames to one peer that waited for its acknowledgement, at most.
+    FramesWaiting,
+    /// How often a log said that its disk takes nothing.
+    DiskAlarms,
+    /// Commands that a base confirmed while its log stood still.
+    ConfirmedStill,
 }
 
 impl Figure {
@@ -54,7 +77,7 @@ impl Figure {
             Self::LateSteps => "steps accepted of an owner that was given up",
             Self::VerdictsDead => "verdicts of dead",
             Self::VerdictsSilent => "verdicts of silent",
-            Self::Verdicts => "verdicts that it was gone",
+            Self::Verdicts => "verdicts that somebody is gone",
             Self::NextLives => "later lives of the same name",
             Self::Unanswered => "commands without an answer",
             Self::TicksStoodStill => "ticks of cellapps left out or stood still meanwhile",
@@ -65,6 +88,17 @@ impl Figure {
             Self::LivesChanged => "members that are another life afterwards",
             Self::TicksToReopen => "ticks from its first one until its entities went on, the worst",
             Self::NewLogins => "sessions that clients had to open anew",
+            Self::TicksToNotice => "ticks until both ends noticed it, the worst",
+            Self::TicksToMend => "ticks from the heal until both were connected again, the worst",
+            Self::TicksToSee => "ticks from the heal until ghosts went on, the worst",
+            Self::GhostsMarked => "ghosts that were marked as stale",
+            Self::OthersStoodStill => "ticks left out, or stood still without a part in it",
+            Self::StoodStill => "times that entities with a part in it stood still",
+            Self::TicksBeyond => "ticks that they had run beyond what is durable, the worst",
+            Self::FramesLost => "frames given up",
+            Self::FramesWaiting => "frames to one peer that waited, the most",
+            Self::DiskAlarms => "alarms that the log stands still",
+            Self::ConfirmedStill => "commands confirmed while the log stood still",
         }
     }
 }

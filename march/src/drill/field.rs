@@ -6,6 +6,7 @@ use crate::cli::DrillArgs;
 use crate::demo::Left;
 use crate::exit::{Failure, TIMEOUT};
 use crate::verbs::status::{self, StatusJson};
+use marchland_chaos::Way;
 use marchland_runtime::process::{Shutdown, ShutdownWatch};
 use nix::sys::signal::Signal;
 use std::time::Duration;
@@ -138,6 +139,38 @@ impl Field {
     /// Lets a process be stopped until its lease is over.
     pub(super) async fn outlive_lease(&self) {
         sleep(self.ground.ttl() + LEASE_MARGIN).await;
+    }
+
+    /// The tick that runs about now.
+    pub(super) async fn tick(&mut self) -> Result<u64, Failure> {
+        let tick = self.until(|status| Some(status.tick)).await?;
+        tick.ok_or_else(|| Failure::new(TIMEOUT, "no manager says which tick runs"))
+    }
+
+    /// What happens from now on to everything that one of its processes says to another.
+    pub(super) fn way(&self, from: &str, to: &str, way: Way) -> Result<(), Failure> {
+        self.ground.net()?.way(from, to, way)
+    }
+
+    /// What happens from now on to everything that others say to one of its cellapps and baseapps.
+    pub(super) fn way_to(&self, to: &str, way: Way) -> Result<(), Failure> {
+        self.ground.net()?.way_to(to, way)
+    }
+
+    /// Its network is well again.
+    pub(super) async fn heal(&self) -> Result<(), Failure> {
+        self.ground.net()?.heal().await;
+        Ok(())
+    }
+
+    /// How large the file is that a baseapp's log is written to.
+    pub(super) fn log_bytes(&self, name: &str) -> Result<u64, Failure> {
+        self.ground.own()?.log_bytes(name)
+    }
+
+    /// From now on no file of one of its processes grows beyond so many bytes; none ends that.
+    pub(super) fn limit_files(&self, name: &str, bytes: Option<u64>) -> Result<(), Failure> {
+        self.ground.own()?.limit_files(name, bytes)
     }
 
     /// Kills one of its processes, stops it or lets it go on.

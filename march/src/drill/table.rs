@@ -2,6 +2,7 @@
 
 use super::bound::{Bound, Figure, Limit};
 use crate::cli::Against;
+use marchland_common::link::LinkLimits;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -14,6 +15,15 @@ pub(super) const COMPOSE_TTL: Duration = Duration::from_secs(5);
 /// How much later the entities of a killed container may go on. Its address is gone with it, so
 /// that nobody refuses to be dialled: it is given up because it is silent.
 const CONTAINER_TICKS: u64 = 40;
+/// A dead path is noticed within 0.7 s, which is written down in the tick after; and two, because the
+/// tick in which it was cut is known no better from outside.
+const NOTICE_TICKS: u64 = 14 + 3;
+/// A healed one is used within a second.
+const MEND_TICKS: u64 = 20;
+/// How far an owner may run beyond what its base made durable.
+const WINDOW_TICKS: u64 = 4;
+/// How many frames to one peer may wait.
+const FRAMES_MAX: u64 = LinkLimits::ORDERED.hard_items as u64;
 
 /// What a drill does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +35,26 @@ pub(super) enum Script {
     KillBaseapp,
     ZombieBaseapp,
     HandoffStorm,
+    PartitionCells,
+    PartitionCellBase,
+    OneWayPartition,
+    SlowPeer,
+    DiskFull,
+}
+
+impl Script {
+    /// Whether it can be done to containers.
+    pub(super) const fn is_for_containers(self) -> bool {
+        !self.is_of_the_network() && !matches!(self, Self::DiskFull)
+    }
+
+    /// Whether what processes say to each other has to go through proxies.
+    pub(super) const fn is_of_the_network(self) -> bool {
+        matches!(
+            self,
+            Self::PartitionCells | Self::PartitionCellBase | Self::OneWayPartition | Self::SlowPeer
+        )
+    }
 }
 
 /// One drill.
@@ -137,6 +167,97 @@ pub(super) const DRILLS: &[Drill] = &[
             Bound::at_most(Figure::Unanswered, 0),
         ],
         script: Script::HandoffStorm,
+        managers: 1,
+    },
+    Drill {
+        name: "partition-cells",
+        does: "cuts two neighbouring cellapps off from each other, and orders handoffs between them",
+        bounds: &[
+            Bound::at_most(Figure::TicksToNotice, NOTICE_TICKS),
+            Bound::at_most(Figure::Verdicts, 0),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::OthersStoodStill, 0),
+            Bound::at_least(Figure::GhostsMarked, 1),
+            Bound::at_least(Figure::Committed, 4),
+            Bound::at_most(Figure::TimedOut, 0),
+            Bound::at_most(Figure::TicksToMend, MEND_TICKS),
+            Bound::at_most(Figure::TicksToSee, MEND_TICKS),
+            Bound::at_most(Figure::FramesLost, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::PartitionCells,
+        managers: 1,
+    },
+    Drill {
+        name: "partition-cell-base",
+        does: "cuts a cellapp and a baseapp off from each other, those with the most entities",
+        bounds: &[
+            Bound::at_most(Figure::TicksToNotice, NOTICE_TICKS),
+            Bound::at_least(Figure::StoodStill, 1),
+            Bound::at_most(Figure::TicksBeyond, WINDOW_TICKS),
+            Bound::at_most(Figure::OthersStoodStill, 0),
+            Bound::at_most(Figure::Verdicts, 0),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::TicksToReopen, MEND_TICKS),
+            Bound::at_most(Figure::FramesLost, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::PartitionCellBase,
+        managers: 1,
+    },
+    Drill {
+        name: "one-way-partition",
+        does: "swallows what one process says to another: cellapp to baseapp, baseapp to cellapp, \
+               cellapp to cellapp",
+        bounds: &[
+            Bound::at_most(Figure::TicksToNotice, NOTICE_TICKS),
+            Bound::at_most(Figure::TicksToMend, MEND_TICKS),
+            Bound::at_most(Figure::OthersStoodStill, 0),
+            Bound::at_most(Figure::Verdicts, 0),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::FramesLost, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::OneWayPartition,
+        managers: 1,
+    },
+    Drill {
+        name: "slow-peer",
+        does: "lets everything come late to the cellapp with the most entities, then in stutters, \
+               then nothing for two seconds",
+        bounds: &[
+            Bound::at_most(Figure::OthersStoodStill, 0),
+            Bound::at_most(Figure::FramesWaiting, FRAMES_MAX),
+            Bound::at_most(Figure::FramesLost, 0),
+            Bound::at_most(Figure::Verdicts, 0),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::TicksToReopen, MEND_TICKS),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::SlowPeer,
+        managers: 1,
+    },
+    Drill {
+        name: "disk-full",
+        does: "lets the disk under the baseapp with the most entities take nothing for some seconds",
+        bounds: &[
+            Bound::at_least(Figure::DiskAlarms, 1),
+            Bound::at_least(Figure::StoodStill, 1),
+            Bound::at_most(Figure::TicksBeyond, WINDOW_TICKS),
+            Bound::at_most(Figure::ConfirmedStill, 0),
+            Bound::at_most(Figure::OthersStoodStill, 0),
+            Bound::at_most(Figure::Verdicts, 0),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::TicksToReopen, 2 * MEND_TICKS),
+            Bound::at_most(Figure::NewLogins, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::DiskFull,
         managers: 1,
     },
 ];

@@ -60,6 +60,22 @@ pub(crate) struct ManyJson {
     pub(crate) misplaced: u32,
 }
 
+impl ManyJson {
+    fn count(&mut self, reply: &HandoffJson) {
+        self.ordered += 1;
+        match reply.result.as_str() {
+            "committed" => {
+                self.committed += 1;
+                let gap = reply.tick_first.saturating_sub(reply.tick_last);
+                self.worst_gap_ticks = self.worst_gap_ticks.max(gap);
+            }
+            "aborted" => self.aborted += 1,
+            "refused" => self.refused += 1,
+            _ => self.timeout += 1,
+        }
+    }
+}
+
 pub(crate) async fn run(args: HandoffArgs) -> Result<u8, Failure> {
     if args.deadline < Duration::from_millis(100) || args.deadline > Duration::from_secs(60) {
         return Err(Failure::new(USAGE, "a deadline is between 100ms and 1m"));
@@ -169,6 +185,29 @@ pub(crate) async fn many(args: &HandoffArgs, count: u32) -> Result<ManyJson, Fai
     Ok(sum)
 }
 
+/// Orders some of the entities that one cellapp owns to another one, one after the other.
+pub(crate) async fn between(
+    args: &HandoffArgs,
+    from: &str,
+    to: &str,
+    count: u32,
+) -> Result<ManyJson, Failure> {
+    let mut manager = manager(&args.ask.cluster).await?;
+    let status = status::ask(&args.ask.cluster).await?;
+    let list = ListEntitiesRequest { limit: 10_000, after: 0, space: 0 };
+    let all = manager.list_entities(list).await;
+    let all = all.map_err(|s| Failure::of_status(&s, "cannot list entities"))?.into_inner();
+    let goes = |e: &EntityReply| e.owner == from && targets(&status, e).iter().any(|t| t == to);
+    let mut sum = ManyJson::default();
+    for entity in all.entities.iter().filter(|e| goes(e)).take(count as usize) {
+        match order(&mut manager, args, entity.id, to).await {
+            Err(gone) if gone.code == NOT_FOUND => {}
+            reply => sum.count(&reply?),
+        }
+    }
+    Ok(sum)
+}
+
 fn show_many(sum: &ManyJson, json: bool) {
     if json {
         print_json(sum);
@@ -201,17 +240,7 @@ async fn one_of_many(
         Err(gone) if gone.code == NOT_FOUND => return Ok(()),
         ordered => ordered?,
     };
-    sum.ordered += 1;
-    match reply.result.as_str() {
-        "committed" => {
-            sum.committed += 1;
-            let gap = reply.tick_first.saturating_sub(reply.tick_last);
-            sum.worst_gap_ticks = sum.worst_gap_ticks.max(gap);
-        }
-        "aborted" => sum.aborted += 1,
-        "refused" => sum.refused += 1,
-        _ => sum.timeout += 1,
-    }
+    sum.count(&reply);
     if args.verify && reply.result == "committed" {
         let after = manager.get_entity(GetEntityRequest { entity: id }).await;
         let there = after.is_ok_and(|e| e.get_ref().owner == *to);

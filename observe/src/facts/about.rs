@@ -164,6 +164,9 @@ fn elsewhere(event: &Event) -> About {
         }
         Event::ClientWelcome { entity, .. } => About::of(entity),
         Event::SlotFollowed { base, .. } => About { peer: base, ..About::default() },
+        Event::LinkBegan { peer, .. } | Event::LinkEnded { peer, .. } => {
+            About { peer: Some(peer), ..About::default() }
+        }
         Event::Refusal { from, entity, .. } => About { entity, peer: from, ..About::default() },
         _ => About::default(),
     }
@@ -226,6 +229,9 @@ fn detail(event: &Event, out: &mut String) {
             write!(out, " {slot} term {term}, frozen for {to}")
         }
         Event::SlotFollowed { slot, .. } => write!(out, " {slot}"),
+        Event::LinkBegan { dialed, .. } | Event::LinkEnded { dialed, .. } => {
+            write!(out, "{}", if *dialed { " to" } else { " from" })
+        }
         Event::Durable { lsn } | Event::Recovered { lsn } => write!(out, " {lsn}"),
         Event::TicksDropped(dropped) => write!(out, " {}..{}", dropped.from, dropped.to),
         Event::FirstStep { first_tick, .. } => write!(out, " at tick {first_tick}"),

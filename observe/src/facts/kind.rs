@@ -86,4 +86,6 @@ kinds! {
     SlotGiven => "slot_given",
     SlotKept => "slot_kept",
     SlotFollowed => "slot_followed",
+    LinkBegan => "link_began",
+    LinkEnded => "link_ended",
 }

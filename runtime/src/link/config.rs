@@ -3,6 +3,7 @@
 use marchland_common::link::{ChannelId, LinkLimits, LocalIdentity};
 use marchland_common::order::Node;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The newest protocol of the link plane that this build speaks.
@@ -45,6 +46,8 @@ pub struct LinkConfig {
     pub bulk: LinkLimits,
     /// Times of connecting and keeping alive.
     pub times: LinkTimes,
+    /// The address of this machine from which peers are dialed; the system's choice if none.
+    pub dial_from: Option<IpAddr>,
 }
 
 /// How long things may take.
@@ -88,6 +91,7 @@ impl LinkConfig {
             ordered: LinkLimits::ORDERED,
             bulk: LinkLimits::BULK,
             times: LinkTimes::STANDARD,
+            dial_from: None,
         }
     }
 

@@ -73,8 +73,8 @@ async fn attempt(
     addr: &str,
     names: &mut Resolver,
 ) -> Result<(), DialFailure> {
-    let times = &hub.config.times;
-    let stream = socket::dial(names, addr, times.connect).await?;
+    let (times, from) = (&hub.config.times, hub.config.dial_from);
+    let stream = socket::dial(names, addr, from, times.connect).await?;
     let greeted = timeout(times.hello, greet(hub, key, stream)).await;
     let (started, answers) = greeted.unwrap_or(Err(DialFailure::Silent))?;
     let why = carry(hub, key, &started, answers).await;

@@ -126,8 +126,22 @@ impl LinkEvent {
         }
     }
 
-    /// The entry in the journal where something was refused or dropped; the same reason is the
-    /// counter.
+    /// The entry in the journal: when the connection that carries what is ordered began and ended,
+    /// and what was refused or dropped.
+    #[must_use]
+    pub fn fact(&self) -> Option<Event> {
+        match *self {
+            Self::Connected { peer, channel: ChannelId::ORDERED, direction } => {
+                Some(Event::LinkBegan { peer, dialed: direction == Direction::Outgoing })
+            }
+            Self::Disconnected { peer, channel: ChannelId::ORDERED, direction, .. } => {
+                Some(Event::LinkEnded { peer, dialed: direction == Direction::Outgoing })
+            }
+            _ => self.refusal(),
+        }
+    }
+
+    /// What was refused or dropped; the same reason is the counter.
     #[must_use]
     pub fn refusal(&self) -> Option<Event> {
         let entry = |reason, from, entity, count: usize| {

@@ -8,9 +8,9 @@ use super::config::{H2_FRAME_BYTES, LinkTimes, WINDOW_BYTES};
 use super::evidence::DialFailure;
 use hyper_util::rt::TokioIo;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_stream::Stream;
@@ -43,22 +43,27 @@ impl Resolver {
     }
 }
 
-/// Connects to `host:port`.
+/// Connects to `host:port`, from that address of this machine if one is given.
 pub(crate) async fn dial(
     names: &mut Resolver,
     addr: &str,
+    from: Option<IpAddr>,
     limit: Duration,
 ) -> Result<TcpStream, DialFailure> {
-    match timeout(limit, dial_any(names, addr)).await {
+    match timeout(limit, dial_any(names, addr, from)).await {
         Ok(dialed) => dialed,
         Err(_) => Err(DialFailure::Silent),
     }
 }
 
-async fn dial_any(names: &mut Resolver, addr: &str) -> Result<TcpStream, DialFailure> {
+async fn dial_any(
+    names: &mut Resolver,
+    addr: &str,
+    from: Option<IpAddr>,
+) -> Result<TcpStream, DialFailure> {
     let mut failure = DialFailure::NameGone;
     for addr in names.resolve(addr).await? {
-        match TcpStream::connect(addr).await {
+        match connect(addr, from).await {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(|e| DialFailure::of_io(&e))?;
                 return Ok(stream);
@@ -67,6 +72,16 @@ async fn dial_any(names: &mut Resolver, addr: &str) -> Result<TcpStream, DialFai
         }
     }
     Err(failure)
+}
+
+async fn connect(addr: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
+    let Some(from) = from else { return TcpStream::connect(addr).await };
+    let socket = match addr {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.bind(SocketAddr::new(from, 0))?;
+    socket.connect(addr).await
 }
 
 /// Speaks HTTP/2 over a connected socket. The channel lives as long as the socket: it does not
@@ -137,7 +152,8 @@ mod tests {
         let addr = listener.local_addr().unwrap().to_string();
         let mut accepted = std::pin::pin!(incoming(listener));
         let (mut names, limit) = (Resolver::default(), Duration::from_secs(10));
-        let (dialed, accepted) = tokio::join!(dial(&mut names, &addr, limit), accepted.next());
+        let (dialed, accepted) =
+            tokio::join!(dial(&mut names, &addr, None, limit), accepted.next());
         assert!(dialed.unwrap().nodelay().unwrap());
         assert!(accepted.unwrap().unwrap().nodelay().unwrap());
     }
@@ -148,8 +164,24 @@ mod tests {
         let addr = listener.local_addr().unwrap().to_string();
         drop(listener);
         let (mut names, limit) = (Resolver::default(), Duration::from_secs(10));
-        assert_eq!(dial(&mut names, &addr, limit).await.unwrap_err(), DialFailure::Refused);
-        let gone = dial(&mut names, "no such host:1", limit).await.unwrap_err();
+        assert_eq!(dial(&mut names, &addr, None, limit).await.unwrap_err(), DialFailure::Refused);
+        let gone = dial(&mut names, "no such host:1", None, limit).await.unwrap_err();
         assert!(gone.is_absence(), "{gone}");
+    }
+
+    #[tokio::test]
+    async fn who_is_told_where_to_dial_from_is_seen_there_and_an_address_elsewhere_is_no_absence() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let (mut names, limit) = (Resolver::default(), Duration::from_secs(10));
+        let here: IpAddr = "127.0.0.9".parse().unwrap();
+        let dialed = dial(&mut names, &addr, Some(here), limit);
+        let (dialed, accepted) = tokio::join!(dialed, listener.accept());
+        assert_eq!((accepted.unwrap().1.ip(), dialed.unwrap().nodelay().unwrap()), (here, true));
+        for foreign in ["192.0.2.1", "::1"] {
+            let from = Some(foreign.parse().unwrap());
+            let failure = dial(&mut names, &addr, from, limit).await.unwrap_err();
+            assert!(matches!(failure, DialFailure::Broken(_)), "{foreign}: {failure}");
+        }
     }
 }

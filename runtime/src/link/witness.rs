@@ -11,6 +11,7 @@ use marchland_common::order::Node;
 use marchland_proto::operator as wire;
 use marchland_proto::operator::witness_client::WitnessClient;
 use marchland_proto::operator::witness_server::{Witness, WitnessServer};
+use std::net::IpAddr;
 use std::time::Duration;
 use tokio::time::timeout;
 use tonic::transport::Channel;
@@ -62,17 +63,18 @@ impl Witness for PlaneWitness {
 #[derive(Debug)]
 pub struct WitnessAsker {
     addr: String,
+    from: Option<IpAddr>,
     times: LinkTimes,
     names: Resolver,
     client: Option<WitnessClient<Channel>>,
 }
 
 impl WitnessAsker {
-    /// Asks the process at `addr`, `host:port`.
+    /// Asks the process at `addr`, `host:port`, from that address of this machine if one is given.
     #[must_use]
-    pub fn new(addr: String) -> Self {
+    pub fn new(addr: String, from: Option<IpAddr>) -> Self {
         let (times, names) = (LinkTimes::STANDARD, Resolver::default());
-        Self { addr, times, names, client: None }
+        Self { addr, from, times, names, client: None }
     }
 
     /// Asks once, waiting at most `within`. A connection that broke since the last time is made
@@ -97,7 +99,8 @@ impl WitnessAsker {
             return Ok(answer.into_inner());
         }
         let broken = |error: &dyn std::fmt::Display| DialFailure::Broken(error.to_string());
-        let stream = socket::dial(&mut self.names, &self.addr, self.times.connect).await?;
+        let within = self.times.connect;
+        let stream = socket::dial(&mut self.names, &self.addr, self.from, within).await?;
         let channel = socket::channel_over(stream, &self.times).await.map_err(|e| broken(&e))?;
         let client = self.client.insert(WitnessClient::new(channel));
         let answer = client.evidence(wire::EvidenceRequest {}).await;

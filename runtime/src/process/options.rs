@@ -1,7 +1,7 @@
 //! The settings that every process has.
 
 use marchland_common::order::NodeName;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct ProcessOptions {
     /// The host that others reach it under; the listening address if none. With a port, peers and
     /// the operator are told that one: a proxy's.
     pub advertise: Option<String>,
+    /// The address of this machine from which it dials other processes; the system's choice if none.
+    pub dial_from: Option<IpAddr>,
     /// Its folder: the journal and, for a baseapp, the log.
     pub dir: PathBuf,
     /// The seed of everything random in it.

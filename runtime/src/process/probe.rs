@@ -14,7 +14,7 @@ const PROBE_MAX: Duration = Duration::from_millis(700);
 /// for a stopped process still accepts connections; and only an address where nobody can be that
 /// it is gone. Whatever else happens there is odd, and the lease decides.
 pub(super) async fn probe(holder: MemberInfo) -> Probe {
-    match dial(&mut Resolver::default(), &holder.link_addr, PROBE_MAX).await {
+    match dial(&mut Resolver::default(), &holder.link_addr, None, PROBE_MAX).await {
         Err(failure) if failure.is_absence() => Probe::Refused,
         Err(_) => Probe::Silent,
         Ok(stream) => match timeout(PROBE_MAX, who_is_there(stream)).await {

@@ -39,6 +39,19 @@ impl Shutdown {
         Ok(watch)
     }
 
+    /// A file that reached a limit of the process (`ulimit -f`) fails its writer, as a full disk
+    /// does, and no longer ends the process.
+    ///
+    /// Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// When the handler cannot be installed.
+    pub fn not_for_full_files() -> std::io::Result<()> {
+        use tokio::signal::unix::{SignalKind, signal};
+        // What is once handled stays so, also when nobody listens.
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
+    }
+
     /// It is to end now.
     pub fn now(&self) {
         self.0.send_replace(true);

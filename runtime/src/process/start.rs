@@ -11,9 +11,9 @@ use crate::telemetry::Counters;
 use marchland_common::journal::JournalHeader;
 use marchland_common::order::Node;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 /// Why a process did not start. Nothing else is disturbed by it.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,17 @@ pub enum StartError {
     Port {
         /// The address.
         addr: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It cannot dial from there.
+    #[error(
+        "cannot dial from {addr}: {source}; choose an address of this machine with --dial-from"
+    )]
+    DialFrom {
+        /// The address.
+        addr: IpAddr,
         /// Why.
         #[source]
         source: std::io::Error,
@@ -87,13 +98,24 @@ pub fn prepare_dir(path: &Path) -> Result<(), StartError> {
     std::fs::remove_file(&probe).map_err(failed)
 }
 
-/// Listens for peers and the operator.
+/// Listens for peers and the operator, and proves that peers can be dialed from where they are to be.
 ///
 /// # Errors
-/// [`StartError::Port`], which names the address.
+/// [`StartError::Port`] or [`StartError::DialFrom`], which name the address.
 pub async fn bind_to_peers(options: &ProcessOptions) -> Result<Bound, StartError> {
+    if let Some(addr) = options.dial_from {
+        can_dial_from(addr).map_err(|source| StartError::DialFrom { addr, source })?;
+    }
     let bound = bind(options, options.listen).await?;
     Ok(Bound { advertised: options.advertised_to_peers(bound.local), ..bound })
+}
+
+fn can_dial_from(addr: IpAddr) -> std::io::Result<()> {
+    let socket = match addr {
+        IpAddr::V4(_) => TcpSocket::new_v4()?,
+        IpAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.bind(SocketAddr::new(addr, 0))
 }
 
 /// Listens for others.

@@ -74,7 +74,8 @@ impl Surroundings {
         }
     }
 
-    /// Takes what came in over the links. What they refused or lost becomes facts.
+    /// Takes what came in over the links. What they refused or lost, and when they stood, becomes
+    /// facts.
     pub fn hear_links(&mut self) -> Drained {
         let drained = self.links.drain();
         for (node, count) in &drained.stale {
@@ -84,7 +85,7 @@ impl Surroundings {
         }
         for event in &drained.events {
             tracing::debug!(?event, "link");
-            self.facts.extend(event.refusal());
+            self.facts.extend(event.fact());
         }
         drained
     }

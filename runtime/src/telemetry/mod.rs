@@ -1,7 +1,8 @@
 //! What a process says about itself: logs to standard error, counters for its health answer.
 //!
 //! Invariants: standard output is never written to; a place in the code warns at most once a
-//! second through [`warn_rarely!`](crate::warn_rarely).
+//! second through [`warn_rarely!`](crate::warn_rarely); standard error that cannot be written, for
+//! it may be a file on a full disk, stops nobody.
 
 mod counters;
 mod warn;
@@ -22,6 +23,8 @@ pub fn init_logging(filter: &str) -> bool {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would say so on standard error, and panic because it cannot.
+        .log_internal_errors(false)
         .with_target(false);
     match std::io::stderr().is_terminal() {
         true => builder.compact().try_init().is_ok(),

@@ -3,7 +3,7 @@
 
 use crate::orders::{Direction, Orders, Way};
 use crate::proxy::Shared;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,7 +27,7 @@ struct Chunk {
 /// Carries a connection until both its directions have ended, or one broke.
 pub(crate) async fn join(
     shared: &Arc<Shared>,
-    dialer: TcpStream,
+    (dialer, source): (TcpStream, IpAddr),
     target: SocketAddr,
     cut_after: Option<u64>,
 ) {
@@ -38,16 +38,21 @@ pub(crate) async fn join(
     }
     let ((from_dialer, to_dialer), (from_server, to_server)) =
         (dialer.into_split(), server.into_split());
-    let up = Side { shared, direction: Direction::Up, left: cut_after.unwrap_or(u64::MAX) };
-    let down = Side { shared, direction: Direction::Down, left: u64::MAX };
+    let left = cut_after.unwrap_or(u64::MAX);
+    let up = Side { shared, source, direction: Direction::Up, left };
+    let down = Side { shared, source, direction: Direction::Down, left: u64::MAX };
     let _ = tokio::try_join!(up.carry(from_dialer, to_server), down.carry(from_server, to_dialer));
 }
 
 /// The connection is over.
 struct Broken;
 
+/// One direction of a connection.
+#[derive(Clone, Copy)]
 struct Side<'a> {
     shared: &'a Arc<Shared>,
+    /// Where the connection was dialed from.
+    source: IpAddr,
     direction: Direction,
     /// Bytes until the connection is cut.
     left: u64,
@@ -56,8 +61,7 @@ struct Side<'a> {
 impl Side<'_> {
     async fn carry(self, from: OwnedReadHalf, to: OwnedWriteHalf) -> Result<(), Broken> {
         let (chunks, under_way) = mpsc::channel(CHUNKS_MAX);
-        let (shared, direction) = (self.shared, self.direction);
-        tokio::try_join!(self.read(from, chunks), write(shared, direction, under_way, to))?;
+        tokio::try_join!(self.read(from, chunks), self.write(under_way, to))?;
         Ok(())
     }
 
@@ -70,13 +74,13 @@ impl Side<'_> {
         let mut left = self.left;
         let mut buffer = vec![0; CHUNK];
         loop {
-            let way = until(&mut orders, |now| now.way(self.direction) != Way::Stall).await?;
+            let way = self.until(&mut orders, |way| way != Way::Stall).await?;
             let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let count = tokio::select! {
                 count = from.read(&mut buffer[..room]) => match count {
                     Ok(count) => count,
                     // Where everything is swallowed, so is a reset.
-                    Err(_) if way.way(self.direction) == Way::Discard => 0,
+                    Err(_) if way == Way::Discard => 0,
                     Err(_) => return Err(Broken),
                 },
                 // It may have to stop reading.
@@ -85,7 +89,7 @@ impl Side<'_> {
             let flow = self.shared.counts.flow(self.direction);
             flow.read.fetch_add(count as u64, Ordering::SeqCst);
             left -= count as u64;
-            let later = match way.way(self.direction) {
+            let later = match way {
                 Way::Delay(by) => by,
                 Way::Pass | Way::Stall | Way::Discard => Duration::ZERO,
             };
@@ -101,51 +105,55 @@ impl Side<'_> {
             }
         }
     }
-}
 
-async fn write(
-    shared: &Shared,
-    direction: Direction,
-    mut under_way: mpsc::Receiver<Chunk>,
-    mut to: OwnedWriteHalf,
-) -> Result<(), Broken> {
-    let mut orders = shared.orders.subscribe();
-    let flow = shared.counts.flow(direction);
-    // Nothing else may follow a byte that is missing.
-    let (mut lossy, mut ended) = (false, false);
-    loop {
-        let healed = |now: &Orders| now.way(direction) != Way::Discard;
-        let chunk = tokio::select! {
-            chunk = under_way.recv(), if !ended => chunk,
-            _ = until(&mut orders, healed), if lossy => return Err(Broken),
-        };
-        let Some(chunk) = chunk else {
-            // An end that was swallowed shows when the network is healed.
-            ended = true;
-            if lossy { continue } else { return Err(Broken) }
-        };
-        let count = chunk.bytes.len() as u64;
-        sleep_until(chunk.due).await;
-        let way = until(&mut orders, |now| now.way(direction) != Way::Stall).await?;
-        if way.way(direction) == Way::Discard {
-            lossy = true;
-            flow.discarded.fetch_add(count, Ordering::SeqCst);
-            continue;
+    async fn write(
+        self,
+        mut under_way: mpsc::Receiver<Chunk>,
+        mut to: OwnedWriteHalf,
+    ) -> Result<(), Broken> {
+        let mut orders = self.shared.orders.subscribe();
+        let flow = self.shared.counts.flow(self.direction);
+        // Nothing else may follow a byte that is missing.
+        let (mut lossy, mut ended) = (false, false);
+        loop {
+            let chunk = tokio::select! {
+                chunk = under_way.recv(), if !ended => chunk,
+                _ = self.until(&mut orders, |way| way != Way::Discard), if lossy => {
+                    return Err(Broken);
+                }
+            };
+            let Some(chunk) = chunk else {
+                // An end that was swallowed shows when the network is healed.
+                ended = true;
+                if lossy { continue } else { return Err(Broken) }
+            };
+            let count = chunk.bytes.len() as u64;
+            sleep_until(chunk.due).await;
+            let way = self.until(&mut orders, |way| way != Way::Stall).await?;
+            if way == Way::Discard {
+                lossy = true;
+                flow.discarded.fetch_add(count, Ordering::SeqCst);
+                continue;
+            }
+            if lossy {
+                return Err(Broken);
+            }
+            if count == 0 {
+                return to.shutdown().await.map_err(|_| Broken);
+            }
+            to.write_all(&chunk.bytes).await.map_err(|_| Broken)?;
+            flow.passed.fetch_add(count, Ordering::SeqCst);
         }
-        if lossy {
-            return Err(Broken);
-        }
-        if count == 0 {
-            return to.shutdown().await.map_err(|_| Broken);
-        }
-        to.write_all(&chunk.bytes).await.map_err(|_| Broken)?;
-        flow.passed.fetch_add(count, Ordering::SeqCst);
     }
-}
 
-async fn until(
-    orders: &mut watch::Receiver<Orders>,
-    wanted: impl Fn(&Orders) -> bool,
-) -> Result<Orders, Broken> {
-    orders.wait_for(wanted).await.map(|now| *now).map_err(|_| Broken)
+    /// Waits until its orders are such.
+    async fn until(
+        self,
+        orders: &mut watch::Receiver<Orders>,
+        wanted: impl Fn(Way) -> bool,
+    ) -> Result<Way, Broken> {
+        let way = |now: &Orders| now.way(self.source, self.direction);
+        let now = orders.wait_for(|now| wanted(way(now))).await.map_err(|_| Broken)?;
+        Ok(way(&now))
+    }
 }

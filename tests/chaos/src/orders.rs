@@ -1,10 +1,12 @@
 //! What a proxy is told to do, and what it counts.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// From the dialer to the target.
     Up,
@@ -29,10 +31,12 @@ pub enum Way {
 }
 
 /// What holds for all connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub(crate) up: Way,
     pub(crate) down: Way,
+    /// For connections that are dialed from an address, instead of the above.
+    pub(crate) sources: BTreeMap<(IpAddr, Direction), Way>,
     /// Nobody listens.
     pub(crate) refuse: bool,
     /// Connections that began before so many cuts are over.
@@ -42,11 +46,13 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    pub(crate) const fn way(&self, direction: Direction) -> Way {
-        match direction {
+    /// What happens to the bytes of a connection dialed from there.
+    pub(crate) fn way(&self, source: IpAddr, direction: Direction) -> Way {
+        let general = match direction {
             Direction::Up => self.up,
             Direction::Down => self.down,
-        }
+        };
+        self.sources.get(&(source, direction)).copied().unwrap_or(general)
     }
 }
 

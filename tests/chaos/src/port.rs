@@ -8,9 +8,10 @@ use tokio::net::{TcpListener, TcpSocket};
 const BACKLOG: u32 = 1024;
 
 /// A socket that is bound and does not listen: who dials it while nobody else listens is refused,
-/// and nobody else is given the port meanwhile.
+/// and nobody else is given the port meanwhile. Who is told of it may listen on it: a program that
+/// is to have a port before it starts.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     addr: SocketAddr,
     _held: TcpSocket,
 }
@@ -27,12 +28,18 @@ fn bound(addr: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 impl Port {
-    pub(crate) fn take(addr: SocketAddr) -> io::Result<Self> {
+    /// Takes an address; port 0 is any free one.
+    ///
+    /// # Errors
+    /// The address is taken, or not one of this machine.
+    pub fn take(addr: SocketAddr) -> io::Result<Self> {
         let held = bound(addr)?;
         Ok(Self { addr: held.local_addr()?, _held: held })
     }
 
-    pub(crate) const fn addr(&self) -> SocketAddr {
+    /// The address, with its port.
+    #[must_use]
+    pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 

@@ -4,7 +4,7 @@ use crate::line;
 use crate::orders::{Counts, Direction, LiveCounts, Orders, Way};
 use crate::port::Port;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -87,6 +87,14 @@ impl Proxy {
         self.shared.orders.send_modify(|orders| (orders.up, orders.down) = (way, way));
     }
 
+    /// What happens to the bytes of one direction of connections that are dialed from `source`, from
+    /// now on and whatever is said for all.
+    pub fn set_from(&self, source: IpAddr, direction: Direction, way: Way) {
+        self.shared.orders.send_modify(|orders| {
+            orders.sources.insert((source, direction), way);
+        });
+    }
+
     /// Ends all present connections.
     pub fn cut(&self) {
         self.shared.orders.send_modify(|orders| orders.cuts += 1);
@@ -149,8 +157,8 @@ async fn accept(shared: Arc<Shared>, first: TcpListener) {
         match &listener {
             Some(open) => tokio::select! {
                 accepted = open.accept() => {
-                    if let Ok((dialer, _)) = accepted {
-                        tokio::spawn(carry(shared.clone(), dialer));
+                    if let Ok((dialer, from)) = accepted {
+                        tokio::spawn(carry(shared.clone(), dialer, from.ip()));
                     }
                 }
                 _ = orders.changed() => {}
@@ -161,13 +169,13 @@ async fn accept(shared: Arc<Shared>, first: TcpListener) {
     }
 }
 
-async fn carry(shared: Arc<Shared>, dialer: TcpStream) {
-    let began = *shared.orders.borrow();
+async fn carry(shared: Arc<Shared>, dialer: TcpStream, source: IpAddr) {
+    let began = shared.orders.borrow().clone();
     shared.counts.accepted.fetch_add(1, Ordering::SeqCst);
     let target = *shared.target.borrow();
     let mut orders = shared.orders.subscribe();
     tokio::select! {
-        () = line::join(&shared, dialer, target, began.cut_after) => {}
+        () = line::join(&shared, (dialer, source), target, began.cut_after) => {}
         _ = orders.wait_for(|now| now.cuts > began.cuts) => {}
     }
     shared.counts.ended.fetch_add(1, Ordering::SeqCst);

@@ -1,11 +1,12 @@
 //! What the proxy does to connections, seen from both their ends.
 #![allow(clippy::unwrap_used)]
 
-use marchland_chaos::{Direction, Proxy, Way};
+use marchland_chaos::{Direction, Port, Proxy, Way};
 use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a condition may take on a machine that does much else.
@@ -26,6 +27,15 @@ impl Setup {
     /// The two ends of a new connection.
     async fn connect(&self) -> (TcpStream, TcpStream) {
         let dial = TcpStream::connect(self.proxy.addr());
+        let (dialer, accepted) = tokio::join!(dial, self.target.accept());
+        (dialer.unwrap(), accepted.unwrap().0)
+    }
+
+    /// The same, dialed from one of the addresses of this machine.
+    async fn connect_from(&self, source: Ipv4Addr) -> (TcpStream, TcpStream) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from((source, 0))).unwrap();
+        let dial = socket.connect(self.proxy.addr());
         let (dialer, accepted) = tokio::join!(dial, self.target.accept());
         (dialer.unwrap(), accepted.unwrap().0)
     }
@@ -136,6 +146,45 @@ async fn an_end_that_is_swallowed_leaves_the_other_side_waiting_until_the_networ
     assert_eq!(setup.proxy.counts().open, 1);
     setup.proxy.heal().await;
     assert_eq!(rest(&mut target).await, b"");
+}
+
+#[tokio::test]
+async fn an_order_for_one_source_holds_for_its_connections_alone_whatever_holds_for_all() {
+    let setup = Setup::new().await;
+    let [cut_off, other] = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::new(127, 0, 0, 3)];
+    let (mut dialer, mut target) = setup.connect_from(cut_off).await;
+    let (mut well, mut well_target) = setup.connect_from(other).await;
+    setup.proxy.set_from(cut_off.into(), Direction::Up, Way::Discard);
+    // One that comes later is concerned as well.
+    let (mut later, mut later_target) = setup.connect_from(cut_off).await;
+    for dialer in [&mut dialer, &mut later] {
+        dialer.write_all(b"lost").await.unwrap();
+    }
+    until(|| setup.proxy.counts().up.discarded == 8).await;
+    target.write_all(b"the other way").await.unwrap();
+    hears(&mut dialer, b"the other way").await;
+    well.write_all(b"whole").await.unwrap();
+    hears(&mut well_target, b"whole").await;
+    // Its own order comes before the one for all.
+    setup.proxy.set_both(Way::Stall);
+    setup.proxy.set_from(other.into(), Direction::Up, Way::Pass);
+    well.write_all(b"on").await.unwrap();
+    hears(&mut well_target, b"on").await;
+    setup.proxy.heal().await;
+    assert_eq!((rest(&mut target).await, rest(&mut later_target).await), (vec![], vec![]));
+    let (mut dialer, mut target) = setup.connect_from(cut_off).await;
+    dialer.write_all(b"again").await.unwrap();
+    hears(&mut target, b"again").await;
+}
+
+#[tokio::test]
+async fn a_port_that_is_held_for_a_program_is_refused_until_that_listens_on_it() {
+    let port = Port::take(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let refused = TcpStream::connect(port.addr()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    let listener = TcpListener::bind(port.addr()).await.unwrap();
+    let (dialer, accepted) = tokio::join!(TcpStream::connect(port.addr()), listener.accept());
+    assert_eq!(dialer.unwrap().local_addr().unwrap(), accepted.unwrap().1);
 }
 
 #[tokio::test]

@@ -127,6 +127,17 @@ impl Mirrors {
         self.is_empty() && self.owners.is_empty() && self.deadlines.is_empty()
     }
 
+    /// How many are marked, because nobody spoke for them for a while. Visits those.
+    #[must_use]
+    pub fn stale(&self) -> usize {
+        let silent = self.owners.values().filter(|owner| owner.is_stale);
+        let unbound = self.deadlines.iter().filter(|(_, entity)| {
+            let lead = self.ghosts.get(entity).map(|ghost| ghost.lead);
+            matches!(lead, Some(Lead::Unbound { is_marked: true, .. }))
+        });
+        silent.map(|owner| owner.bound().len()).sum::<usize>() + unbound.count()
+    }
+
     /// Whether a ghost of the entity is shown.
     #[must_use]
     pub fn shows(&self, entity: EntityId) -> bool {

@@ -52,6 +52,7 @@ pub fn report(cell: &mut Cell) {
     stats.reals = cell.reals.len();
     stats.frozen = cell.reals.frozen().len();
     stats.ghosts = cell.around.mirrors.len();
+    stats.ghosts_stale = cell.around.mirrors.stale();
     stats.witnesses = cell.around.witnesses.len();
     stats.signals_held = cell.around.signals.held();
     stats.parked = cell.parked.len();

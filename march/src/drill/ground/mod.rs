@@ -3,6 +3,7 @@
 
 mod compose;
 mod demo;
+mod net;
 
 use super::table::Drill;
 use crate::cli::{Against, DrillArgs};
@@ -10,6 +11,7 @@ use crate::demo::Left;
 use crate::exit::Failure;
 use compose::Compose;
 use demo::Demo;
+use net::Net;
 use nix::sys::signal::Signal;
 use std::time::Duration;
 
@@ -26,12 +28,30 @@ pub(super) enum Ground {
 
 impl Ground {
     pub(super) async fn up(drill: &Drill, args: &DrillArgs) -> Result<Self, Failure> {
+        if args.against == Against::Compose && !drill.script.is_for_containers() {
+            let text = format!("{} cannot be done to containers", drill.name);
+            return Err(Failure::usage(text).hint("leave --against out: it starts its own cluster"));
+        }
         Ok(match args.against {
             Against::Demo => Self::Demo(Box::new(Demo::up(drill).await?)),
             Against::Compose => {
                 Self::Compose(Box::new(Compose::find(drill, args.project.as_deref()).await?))
             }
         })
+    }
+
+    /// The cluster of the drill's own, where only that will do.
+    pub(super) fn own(&self) -> Result<&Demo, Failure> {
+        match self {
+            Self::Demo(demo) => Ok(demo),
+            Self::Compose(_) => Err(Failure::internal("that cannot be done to containers")),
+        }
+    }
+
+    /// What stands between its processes.
+    pub(super) fn net(&self) -> Result<&Net, Failure> {
+        let nothing = || Failure::internal("nothing stands between the processes of this drill");
+        self.own()?.net().ok_or_else(nothing)
     }
 
     /// Where its managers are.

@@ -1,6 +1,8 @@
 //! What is observed of a drill once it is over, from the journals of all processes.
 
+mod cuts;
 mod losses;
+mod troubles;
 mod windows;
 
 use super::bound::{Figure, Figures};
@@ -40,8 +42,16 @@ pub(super) fn observe(left: &Left, told: &Told, scope: Scope) -> Result<Figures,
     Losses::of(&journals, scope.began).tell(told.victim, &mut figures);
     if let Some((from, to)) = told.span {
         let cells = of_kind(&journals, NodeKind::Cell);
-        let stood_still = cells.map(|cell| stood_still(cell, from, to)).sum();
+        let stood_still = cells.map(|cell| stood_still(cell, from, to, |_| true)).sum();
         figures.insert(Figure::TicksStoodStill, stood_still);
+    }
+    cuts::tell(&journals, &told.cuts, &mut figures);
+    if let Some(trouble) = &told.trouble {
+        troubles::tell(&journals, trouble, &mut figures);
+        if let Some((base, from)) = told.still {
+            let confirmed = troubles::confirmed(&journals, base, from, trouble.to);
+            figures.insert(Figure::ConfirmedStill, confirmed);
+        }
     }
     Ok(figures)
 }
@@ -76,4 +86,37 @@ fn new_logins_of(crowd: &Process, scope: Scope) -> u64 {
         }
     }
     anew
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use marchland_common::journal::{Record, TickRecord};
+    use marchland_common::msg::Moment;
+    use marchland_common::order::Tick;
+
+    pub(super) const CELL_1: Node = Node::new(NodeKind::Cell, 1, 11);
+    pub(super) const CELL_2: Node = Node::new(NodeKind::Cell, 2, 12);
+    pub(super) const BASE_1: Node = Node::new(NodeKind::Base, 1, 21);
+    pub(super) const BASE_2: Node = Node::new(NodeKind::Base, 2, 22);
+
+    /// The journal of a process that ran the first 300 ticks, with what happened in them.
+    pub(super) fn journal(node: Node, events: Vec<(u64, Event)>) -> (Node, Vec<Record>) {
+        let of = |tick: u64| {
+            events.iter().filter(move |(at, _)| *at == tick).map(|(_, event)| event.clone())
+        };
+        let record = |tick| {
+            Record::Tick(TickRecord {
+                tick: Tick(tick),
+                moment: Moment::Flush,
+                input: Bytes::new(),
+                received: Vec::new(),
+                sent: Vec::new(),
+                events: of(tick).collect(),
+                digest: 0,
+            })
+        };
+        (node, (1..=300).map(record).collect())
+    }
 }

@@ -6,13 +6,19 @@ use marchland_common::order::{Node, NodeKind, NodeName, Tick};
 use marchland_observe::{Journals, Process};
 use std::collections::BTreeSet;
 
-/// In how many ticks of a span a cellapp ran nothing, or nobody of a base whose disk lags.
-pub(super) fn stood_still(cell: &Process, from: u64, to: u64) -> u64 {
+/// In how many ticks of a span a cellapp ran nothing, or nobody of a base whose disk lags, of those
+/// bases that count.
+pub(super) fn stood_still(
+    cell: &Process,
+    from: u64,
+    to: u64,
+    counts: impl Fn(NodeName) -> bool,
+) -> u64 {
     let (mut closed, mut still) = (BTreeSet::<NodeName>::new(), 0);
     for record in (0..cell.len()).filter_map(|i| cell.record(i)) {
         for event in &record.events {
             match event {
-                Event::WindowClosed { base, .. } => {
+                Event::WindowClosed { base, .. } if counts(base.name) => {
                     closed.insert(base.name);
                 }
                 Event::WindowOpened { base } => {

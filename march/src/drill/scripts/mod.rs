@@ -2,7 +2,9 @@
 
 mod baseapp;
 mod cellapp;
+mod disk;
 mod manager;
+mod network;
 mod orders;
 mod store;
 
@@ -11,7 +13,7 @@ use super::field::Field;
 use super::table::Script;
 use crate::exit::Failure;
 use crate::verbs::status::{MemberJson, StatusJson};
-use marchland_common::order::{Incarnation, Node, NodeKind};
+use marchland_common::order::{Incarnation, Node, NodeKind, NodeName};
 
 /// Ticks in which a cluster settles before anything is done to it.
 const SETTLE_TICKS: u64 = 60;
@@ -26,13 +28,49 @@ pub(super) struct Told {
     pub(super) span: Option<(u64, u64)>,
     /// The tick in which whoever stood still was let go on.
     pub(super) woken: Option<u64>,
+    /// Cuts of the network, each with its end.
+    pub(super) cuts: Vec<Cut>,
+    /// Who was to have a part in it, and when.
+    pub(super) trouble: Option<Trouble>,
+    /// Whose log stood still, from which tick on until the end of the trouble.
+    pub(super) still: Option<(NodeName, u64)>,
     /// What was seen while it ran.
     pub(super) figures: Figures,
 }
 
+/// A time in which two did not hear each other, or one not the other.
+pub(super) struct Cut {
+    pub(super) between: [Node; 2],
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// A time in which some could not go on.
+pub(super) struct Trouble {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Those whom it was to concern: nobody else.
+    pub(super) hurt: Vec<Hurt>,
+}
+
+/// The entities of a base at a cellapp; without a name at all of them, or of all.
+#[derive(Clone, Copy)]
+pub(super) struct Hurt {
+    pub(super) cell: Option<NodeName>,
+    pub(super) base: Option<NodeName>,
+}
+
 impl Told {
     fn of(victim: Option<Node>) -> Self {
-        Self { victim, span: None, woken: None, figures: Figures::new() }
+        Self {
+            victim,
+            span: None,
+            woken: None,
+            cuts: Vec::new(),
+            trouble: None,
+            still: None,
+            figures: Figures::new(),
+        }
     }
 }
 
@@ -47,6 +85,11 @@ pub(super) async fn play(script: Script, field: &mut Field) -> Result<Told, Fail
         Script::KillBaseapp => baseapp::kill(field).await?,
         Script::ZombieBaseapp => baseapp::zombie(field).await?,
         Script::HandoffStorm => orders::storm(field).await?,
+        Script::PartitionCells => network::partition_cells(field).await?,
+        Script::PartitionCellBase => network::partition_cell_base(field).await?,
+        Script::OneWayPartition => network::one_way(field).await?,
+        Script::SlowPeer => network::slow_peer(field).await?,
+        Script::DiskFull => disk::full(field).await?,
     };
     field.play(PLAY_TICKS).await?;
     Ok(told)
@@ -92,7 +135,31 @@ async fn until_back(field: &mut Field, node: Node) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A counter of all managers together: whichever of them leads.
+/// Notes what was counted by the end of a trouble.
+async fn finish(field: &mut Field, told: &mut Told) -> Result<(), Failure> {
+    let seen = field.until(|status| {
+        let verdicts = ["verdicts_dead", "verdicts_silent", "verdicts_replaced"];
+        let verdicts = verdicts.map(|counter| counted(status, counter)).iter().sum();
+        let waiting = status.members.iter().filter_map(|m| m.counters.get("link_waiting_most"));
+        let figures = [
+            (Figure::Verdicts, verdicts),
+            (Figure::FramesLost, counted(status, "link_frames_lost")),
+            (Figure::FramesWaiting, *waiting.max()?),
+        ];
+        status.ready.then_some(figures)
+    });
+    match seen.await? {
+        Some(figures) => told.figures.extend(figures),
+        None => field.say("the cluster was not whole afterwards".to_owned()),
+    }
+    Ok(())
+}
+
+fn member<'a>(status: &'a StatusJson, name: &str) -> Option<&'a MemberJson> {
+    status.members.iter().find(|m| m.name == name)
+}
+
+/// A counter of all processes together: whichever of them has it.
 fn counted(status: &StatusJson, counter: &str) -> u64 {
     status.members.iter().filter_map(|m| m.counters.get(counter)).sum()
 }

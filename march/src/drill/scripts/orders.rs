@@ -27,6 +27,22 @@ pub(super) async fn order(field: &mut Field, wanted: u32, told: &mut Told) -> Re
     Ok(())
 }
 
+/// Orders some handoffs of entities from one cellapp to another, for each pair.
+pub(super) async fn between(
+    field: &mut Field,
+    pairs: &[(&str, &str)],
+    count_each: u32,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    let args: HandoffArgs = parsed(&["--random", "1", "--cluster", field.address(), "--json"])?;
+    let mut sums = Vec::new();
+    for (from, to) in pairs {
+        sums.push(handoff::between(&args, from, to, count_each).await?);
+    }
+    count(field, &sums, told);
+    Ok(())
+}
+
 async fn at_random(address: &str, count: u32, seed: u64) -> Result<ManyJson, Failure> {
     let (number, seed) = (count.to_string(), seed.to_string());
     let words = ["--random", &number, "--seed", &seed, "--cluster", address, "--json"];

@@ -99,6 +99,9 @@ pub(super) struct Hub {
     connections: Counter,
     disconnections: Counter,
     frames_lost: Counter,
+    congested: Counter,
+    /// The most frames to one peer that waited for its acknowledgement, ever.
+    waiting_most: Counter,
     state: Mutex<State>,
 }
 
@@ -132,6 +135,8 @@ impl Hub {
             connections: counters.counter("link_connections"),
             disconnections: counters.counter("link_disconnections"),
             frames_lost: counters.counter("link_frames_lost"),
+            congested: counters.counter("link_congested"),
+            waiting_most: counters.counter("link_waiting_most"),
             state: Mutex::new(state),
         };
         let feeds =
@@ -149,6 +154,7 @@ impl Hub {
             LinkEvent::Connected { .. } => self.connections.add(1),
             LinkEvent::Disconnected { .. } => self.disconnections.add(1),
             LinkEvent::Lost { frames, .. } => self.frames_lost.add(*frames as u64),
+            LinkEvent::Congested { .. } => self.congested.add(1),
             _ => {}
         }
         if self.events.try_send(event).is_err() {

@@ -75,6 +75,7 @@ impl Hub {
             }
         }
         let (items, bytes) = machine.unacknowledged();
+        self.waiting_most.raise(items as u64);
         let limits = self.config.ordered;
         let over = items >= limits.soft_items || bytes >= limits.soft_bytes;
         if let Some(lane) = state.out.get_mut(&(to, ChannelId::ORDERED)) {

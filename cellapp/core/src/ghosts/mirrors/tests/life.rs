@@ -39,8 +39,10 @@ fn an_owner_that_falls_silent_is_marked_then_dropped_then_found_again() {
     host.wait(1, &[2]);
     assert!(host.looks.get(id(1)).unwrap().is_stale());
     assert!(!host.looks.get(id(2)).unwrap().is_stale());
+    assert_eq!(host.mirrors.stale(), 1);
     host.wait(1, &[1, 2]);
     assert!(!host.looks.get(id(1)).unwrap().is_stale(), "it speaks again");
+    assert_eq!(host.mirrors.stale(), 0);
     host.wait(399, &[2]);
     assert!(host.looks.get(id(1)).is_some());
     host.wait(1, &[2]);
@@ -63,8 +65,10 @@ fn a_ghost_that_nobody_adopts_is_marked_at_40_ticks_and_dropped_at_400() {
     host.hear(1, &disown(2, 1, 1));
     host.wait(40, &[1]);
     assert!(host.looks.get(id(1)).unwrap().is_stale());
+    assert_eq!(host.mirrors.stale(), 2);
     host.hear(2, &adopt(2, 2, 7, 0, 20));
     assert!(!host.looks.get(id(2)).unwrap().is_stale());
+    assert_eq!(host.mirrors.stale(), 1);
     host.wait(359, &[1, 2]);
     assert!(host.looks.get(id(1)).is_some());
     host.wait(1, &[1, 2]);
