@@ -1,7 +1,7 @@
 //! Running one process of a cluster.
 
 use crate::cli::{BaseArgs, BotsArgs, CellArgs, ManagerArgs, ProcessArgs, StandinArgs};
-use crate::exit::{Failure, INTERNAL, REFUSED, UNREACHABLE, USAGE};
+use crate::exit::{Failure, INCOMPATIBLE, INTERNAL, REFUSED, UNREACHABLE, USAGE};
 use marchland_baseapp::gateway::PlayRules;
 use marchland_baseapp::{BaseError, BaseOptions};
 use marchland_baseapp_core::io::BaseOrder;
@@ -97,6 +97,7 @@ fn start_failure(error: &StartError) -> Failure {
         StartError::Dir { .. } | StartError::Port { .. } | StartError::DialFrom { .. } => USAGE,
         StartError::Store { .. } => UNREACHABLE,
         StartError::Name { .. } => REFUSED,
+        StartError::Protocol { .. } => INCOMPATIBLE,
     };
     Failure::new(code, error.to_string())
 }

@@ -6,10 +6,10 @@ use marchland_common::order::{CellId, Incarnation, Node, NodeKind, NodeName, Slo
 use marchland_common::world::{Layout, Pos, Rect, Tree};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, CoordOptions, Key, MetaValue, SlotValue, SpaceValue, Watcher,
+    ClockValue, CoordClient, CoordOptions, Key, MetaValue, SlotValue, SpaceValue, Txn, Watcher,
     WatcherOptions,
 };
-use marchland_runtime::link::{LinkTimes, incoming, server};
+use marchland_runtime::link::{LinkTimes, PROTO, incoming, server};
 use marchland_runtime::process::{
     Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, Shutdown, StartError,
     bind, prepare_dir, start,
@@ -116,6 +116,27 @@ async fn a_second_process_of_a_name_is_refused_while_the_first_answers_and_takes
     door.await.unwrap();
     let again = start(&options, second, BTreeMap::new()).await.unwrap();
     assert!(again.registration.node().incarnation > first.registration.node().incarnation);
+}
+
+#[tokio::test]
+async fn a_build_that_no_member_could_talk_to_does_not_join_and_names_both_protocols() {
+    let etcd = store().await;
+    let options = options(&etcd);
+    let coord = CoordClient::connect(&[&etcd], CoordOptions::new("test")).await.unwrap();
+    let keys = coord.keys();
+    for (proto_min, proto_max, fits) in [(PROTO + 6, PROTO + 8, false), (PROTO, PROTO + 1, true)] {
+        let meta = MetaValue { cluster_id: 7, proto_min, proto_max, origin_wall_ms: None };
+        let value = serde_json::to_vec(&meta).unwrap();
+        coord.txn(Txn::new().put(keys.key(Key::Meta), value)).await.unwrap();
+        let started = start(&options, "127.0.0.1:1".to_owned(), BTreeMap::new()).await;
+        let member = coord.get(&keys.member(CELL)).await.unwrap();
+        assert_eq!((started.is_ok(), member.is_some()), (fits, fits));
+        if let Err(error) = started {
+            let text = error.to_string();
+            let said = [format!("protocol {PROTO}"), format!("{proto_min} to {proto_max}")];
+            assert!(said.iter().all(|part| text.contains(part)), "{text}");
+        }
+    }
 }
 
 struct Map {

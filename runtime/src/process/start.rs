@@ -3,10 +3,11 @@
 use super::options::ProcessOptions;
 use super::probe::probe;
 use crate::coord::{
-    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
-    RegisterOptions, Registration, claim_name,
+    ClaimError, CoordClient, CoordError, CoordOptions, Key, MemberInfo, MemberState, MetaValue,
+    Probe, RegisterOptions, Registration, claim_name,
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
+use crate::link::PROTO;
 use crate::telemetry::Counters;
 use marchland_common::journal::JournalHeader;
 use marchland_common::order::Node;
@@ -55,6 +56,19 @@ pub enum StartError {
         /// Why.
         #[source]
         source: CoordError,
+    },
+    /// The cluster speaks protocols that this build does not.
+    #[error(
+        "this build speaks protocol {ours}, the cluster was founded with {oldest} to {newest}: \
+         start the build that fits it; nothing was changed"
+    )]
+    Protocol {
+        /// What this build speaks.
+        ours: u32,
+        /// The oldest that the cluster speaks.
+        oldest: u32,
+        /// The newest.
+        newest: u32,
     },
     /// Somebody else holds the name.
     #[error("cannot start as {name}: {source}")]
@@ -151,6 +165,7 @@ pub async fn start(
     extra: BTreeMap<String, String>,
 ) -> Result<Started, StartError> {
     let coord = connect(options).await?;
+    meets(options, &coord).await?;
     let info = MemberInfo {
         name: options.name,
         incarnation: None,
@@ -178,6 +193,20 @@ pub async fn start(
         .await
         .map_err(|source| StartError::Name { name: options.name.to_string(), source })?;
     Ok(Started { coord, registration })
+}
+
+/// Refuses to join a cluster with which no link could be made: whoever is registered is given work.
+async fn meets(options: &ProcessOptions, coord: &CoordClient) -> Result<(), StartError> {
+    let failed = |source| StartError::Store { endpoints: options.etcd.join(", "), source };
+    let key = coord.keys().key(Key::Meta);
+    let Some(value) = coord.get(&key).await.map_err(failed)? else { return Ok(()) };
+    // One that does not parse is counted and waited for like one that is not there.
+    let Ok(meta) = value.json::<MetaValue>(&key) else { return Ok(()) };
+    let (oldest, newest) = (meta.proto_min, meta.proto_max);
+    if (oldest..=newest).contains(&PROTO) {
+        return Ok(());
+    }
+    Err(StartError::Protocol { ours: PROTO, oldest, newest })
 }
 
 /// Begins the process's journal in its folder. `identity` is the cluster and the hash of the
