@@ -8,7 +8,7 @@ help:
 	@echo 'make demo     a cluster with bots on this machine, audited at its end; ARGS="--for 30s"'
 	@echo 'make test     all tests'
 	@echo 'make lint     format, sizes, layering, clippy'
-	@echo 'make soak     what takes hours; PARTS="model sim real containers"'
+	@echo 'make soak     what takes hours; PARTS="model sim fuzz real containers"'
 	@echo 'make images   the container images, with or without a registry'
 	@echo 'make up       the cluster in containers, until all is well'
 	@echo 'make down     its end, with its volumes'

@@ -43,10 +43,9 @@ fn done<T>(result: Result<T, Rejection>) -> CommandOutcome {
 
 impl Behaviour for Avatar {
     fn born(&self, me: &mut RealCtx<'_>, argument: &[u8]) {
-        let named = me.set(prop::NAME, Value::Bytes(argument.to_vec()));
-        assert!(named.is_ok(), "an account's name fits");
-        let minted = me.mint(PURSE);
-        assert!(minted.is_ok(), "an avatar can hold gold");
+        // A name that does not fit is none, and who holds all the gold there can be gets no more.
+        let _ = me.set(prop::NAME, Value::Bytes(argument.to_vec()));
+        let _ = me.mint(PURSE);
     }
 
     fn input(&self, me: &mut RealCtx<'_>, payload: &[u8]) {
@@ -64,7 +63,7 @@ impl Behaviour for Avatar {
             return;
         }
         let place = me.place();
-        let (pos, heading) = ahead(place, (walk - 1) as u8, me.int(prop::SPEED));
+        let (pos, heading) = ahead(place, walk.wrapping_sub(1) as u8, me.int(prop::SPEED));
         if pos == place.pos && heading == place.heading {
             return;
         }
@@ -113,7 +112,7 @@ impl Behaviour for Avatar {
 
     fn answered(&self, me: &mut RealCtx<'_>, message: &OutMessage, outcome: &MessageOutcome) {
         if message.value > 0 && !outcome.is_kept() {
-            let count = me.int(prop::RETURNED) + 1;
+            let count = me.int(prop::RETURNED).saturating_add(1);
             let written = me.set(prop::RETURNED, count);
             assert!(written.is_ok(), "a number always fits");
         }
@@ -123,8 +122,9 @@ impl Behaviour for Avatar {
         if fire.id != MEND {
             return;
         }
-        let health = (me.int(prop::HEALTH) + MEND_BY * fire.count as i64).min(HEALTH_MAX);
-        let mended = me.int(prop::MENDED) + 1;
+        let by = MEND_BY.saturating_mul(i64::try_from(fire.count).unwrap_or(i64::MAX));
+        let health = me.int(prop::HEALTH).saturating_add(by).min(HEALTH_MAX);
+        let mended = me.int(prop::MENDED).saturating_add(1);
         let written = me.set(prop::HEALTH, health).and(me.set(prop::MENDED, mended));
         assert!(written.is_ok(), "a number always fits");
         if health == HEALTH_MAX {
@@ -135,7 +135,7 @@ impl Behaviour for Avatar {
     fn signal(&self, me: &mut SignalCtx<'_>, _: EntityId, payload: &[u8]) {
         match decode::<Word>(payload) {
             Some(Word::Howl) => {
-                let heard = me.int(prop::HOWLS) + 1;
+                let heard = me.int(prop::HOWLS).saturating_add(1);
                 let written = me.set_volatile(prop::HOWLS, heard);
                 assert!(written.is_ok(), "howls are volatile");
             }
@@ -206,7 +206,8 @@ fn say(me: &mut RealCtx<'_>, sight: &Sight<'_>) -> CommandOutcome {
 
 /// Takes a wound. Who falls loses half of the gold to whoever struck, and wakes at home.
 fn hurt(me: &mut RealCtx<'_>, source: EntityId, amount: i64) -> MessageOutcome {
-    let (health, wounds) = (me.int(prop::HEALTH) - amount, me.int(prop::WOUNDS) + 1);
+    let health = me.int(prop::HEALTH).saturating_sub(amount);
+    let wounds = me.int(prop::WOUNDS).saturating_add(1);
     let fell = health <= 0;
     let health = if fell { HEALTH_MAX } else { health };
     if let Err(reason) = me.set(prop::HEALTH, health).and(me.set(prop::WOUNDS, wounds)) {

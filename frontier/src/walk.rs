@@ -18,6 +18,7 @@ pub(crate) fn ahead(place: Place, sector: u8, speed_mm_s: i64) -> (Pos, u16) {
 /// One tick's walk towards a goal; arrives exactly.
 pub(crate) fn towards(place: Place, goal: Pos, speed_mm_s: i64) -> (Pos, u16) {
     let stride = speed_mm_s.clamp(0, 20_000) / TICKS_A_SECOND;
+    let goal = goal.inside_range();
     let (dx, dy) = (goal.x - place.pos.x, goal.y - place.pos.y);
     let sector = sector_of(dx, dy);
     if place.pos.distance_sq(goal) <= stride * stride {

@@ -6,12 +6,14 @@
 //! cut off and may come back.
 
 mod funnel;
+mod hear;
 mod limits;
 mod route;
 mod service;
 mod translate;
 
 pub use funnel::{Funnel, Told};
+pub use hear::{FirstWord, Unheard, first_word, later_word};
 pub use limits::{ARGS_BYTES_MAX, MESSAGE_BYTES_MAX, RATE_PER_SECOND};
 pub use route::{GATEWAY, GATEWAY_INSIDE, note_name};
 pub use service::GatewayService;

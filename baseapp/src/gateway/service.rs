@@ -1,13 +1,12 @@
 //! The gRPC service: reads one client's stream at its pace and hands it over, word by word.
 
 use super::Gateway;
-use super::limits::{
-    ACCOUNT_BYTES_MAX, ARGS_BYTES_MAX, HELLO_MAX, MESSAGE_BYTES_MAX, Pace, TOLD_MAX, WELCOME_MAX,
-};
+use super::hear::{FirstWord, Unheard, first_word, later_word};
+use super::limits::{HELLO_MAX, MESSAGE_BYTES_MAX, Pace, TOLD_MAX, WELCOME_MAX};
 use super::route::Route;
 use super::translate::{down, ended, refused};
 use marchland_baseapp_core::io::ClientEvent;
-use marchland_common::order::{EntityId, KindId, SessionId};
+use marchland_common::order::{KindId, SessionId};
 use marchland_proto::client::gateway_server::{Gateway as GatewayRpc, GatewayServer};
 use marchland_proto::client::{self as wire, Down, Up, up};
 use std::sync::Arc;
@@ -115,44 +114,29 @@ impl Reader {
         Stop(Some(ended("malformed")))
     }
 
+    fn unheard(&self, why: Unheard) -> Stop {
+        match why {
+            Unheard::Malformed(why) => self.malformed(why),
+            Unheard::BadLogin(text) => Stop(Some(refused("bad-login", text))),
+        }
+    }
+
     /// Takes in who the client is.
     fn begin(&mut self, hello: up::What) -> Result<(), Stop> {
-        match hello {
-            up::What::Login(login) => self.login(login),
-            up::What::Resume(resume) => self.resume(&resume),
-            _ => Err(self.malformed("the first message must be Login or Resume")),
-        }
-    }
-
-    fn login(&mut self, login: wire::Login) -> Result<(), Stop> {
-        let wire::Login { account, radius, kind } = login;
-        if account.is_empty() || account.len() > ACCOUNT_BYTES_MAX || radius < 0 {
-            let text = "an account has 1 to 64 bytes, and a radius is not negative";
-            return Err(Stop(Some(refused("bad-login", text))));
-        }
-        let rules = &self.gateway.rules;
-        let declared = rules.kinds.by_name(&kind).map(|k| k.id).filter(|k| (rules.playable)(*k));
-        let Some(kind) = declared else {
-            let text = format!("clients cannot play `{kind}`");
-            return Err(Stop(Some(refused("bad-login", text))));
-        };
-        self.follow(self.gateway.route_account(&account, self.inside))?;
-        self.kind = kind;
-        let place = (rules.home)(&account);
+        let word = first_word(&self.gateway.rules, hello).map_err(|why| self.unheard(why))?;
         let request = self.request;
-        self.ask(ClientEvent::Login { request, account, kind, place, radius })
-    }
-
-    fn resume(&mut self, resume: &wire::Resume) -> Result<(), Stop> {
-        let session = SessionId(resume.session);
-        self.follow(self.gateway.route_session(session, self.inside))?;
-        self.ask(ClientEvent::Resume {
-            request: self.request,
-            session,
-            secret: resume.secret,
-            acknowledged: resume.acknowledged,
-            radius: resume.radius.max(0),
-        })
+        match word {
+            FirstWord::Login { account, kind, radius } => {
+                self.follow(self.gateway.route_account(&account, self.inside))?;
+                self.kind = kind;
+                let place = (self.gateway.rules.home)(&account);
+                self.ask(ClientEvent::Login { request, account, kind, place, radius })
+            }
+            FirstWord::Resume { session, secret, acknowledged, radius } => {
+                self.follow(self.gateway.route_session(session, self.inside))?;
+                self.ask(ClientEvent::Resume { request, session, secret, acknowledged, radius })
+            }
+        }
     }
 
     fn follow(&self, route: Route) -> Result<(), Stop> {
@@ -191,15 +175,8 @@ impl Reader {
     }
 
     fn take(&self, session: SessionId, up: Up) -> Result<(), Stop> {
-        let event = match up.what {
-            Some(up::What::Command(command)) => self.command(session, command)?,
-            Some(up::What::Input(input)) if input.payload.len() <= ARGS_BYTES_MAX => {
-                ClientEvent::Input { session, payload: input.payload }
-            }
-            Some(up::What::Acknowledge(a)) => ClientEvent::Acknowledge { session, n: a.n },
-            Some(up::What::Logout(_)) => ClientEvent::Logout { session },
-            _ => return Err(self.malformed("a message that makes no sense here")),
-        };
+        let event = later_word(&self.gateway.rules, session, self.kind, up.what)
+            .map_err(|why| self.unheard(why))?;
         let input = matches!(event, ClientEvent::Input { .. });
         if !self.gateway.say(event) && !input {
             // Commands are contiguous: one that is lost would stop all later ones. The client comes
@@ -207,27 +184,5 @@ impl Reader {
             return Err(Stop(Some(ended("draining"))));
         }
         Ok(())
-    }
-
-    fn command(&self, session: SessionId, c: wire::Command) -> Result<ClientEvent, Stop> {
-        if c.args.len() > ARGS_BYTES_MAX {
-            return Err(self.malformed("arguments over the limit"));
-        }
-        // An unknown method is refused by the base, in its place in the order.
-        let kinds = &self.gateway.rules.kinds;
-        let index = kinds
-            .iter()
-            .filter(|k| (self.gateway.rules.playable)(k.id))
-            .filter(|k| self.kind == KindId(0) || k.id == self.kind)
-            .find_map(|k| k.method(&c.method));
-        Ok(ClientEvent::Command {
-            session,
-            n: c.n,
-            entity: EntityId(c.entity),
-            method: index.unwrap_or(u8::MAX),
-            args: c.args,
-            ttl: c.ttl,
-            acknowledged: c.acknowledged,
-        })
     }
 }

@@ -4,7 +4,7 @@
 //! Real and base change it by the same [`EntityState::apply`] of the same [`Change`]s, so that the
 //! digest after a step is equal on both sides or the step is refused.
 
-use super::{Heading, KindDef, Lasting, Pos, Value};
+use super::{Heading, KindDef, Lasting, Pos, PropDef, Value};
 use crate::digest::digest_of;
 use crate::order::{CommandDedup, EntityId, InboxMarks, KindId, Node, SessionId, SpaceId, Tick};
 use crate::rng::Rng;
@@ -130,9 +130,21 @@ pub struct Outbox {
     pub open: BTreeMap<u64, OutMessage>,
 }
 
+/// Numbers that count upwards stay below this in any run of this product.
+pub const NUMBER_MAX: u64 = 1 << 62;
+
 impl Outbox {
     /// Most open messages of one entity; the sender is told `busy` beyond.
     pub const OPEN_MAX: usize = 64;
+
+    fn is_sound(&self) -> bool {
+        let in_range = |(n, message): (&u64, &OutMessage)| {
+            (1..=self.last).contains(n) && message.out_seq == *n && message.value >= 0
+        };
+        self.last < NUMBER_MAX
+            && self.open.len() <= Self::OPEN_MAX
+            && self.open.iter().all(in_range)
+    }
 }
 
 /// The whole state of an entity.
@@ -274,6 +286,26 @@ impl EntityState {
             Change::Destroyed => self.destroyed = true,
         }
         Ok(())
+    }
+
+    /// Whether a state that came from elsewhere keeps the promises of its kind and of this product,
+    /// so that nothing has to check them again. What no cellapp would take, no base takes either.
+    #[must_use]
+    pub fn is_sound(&self, kind: &KindDef) -> bool {
+        self.fits(kind)
+            && self.outbox.is_sound()
+            && self.time.0 < NUMBER_MAX
+            && self.place.pos.is_in_range()
+            && self.encoded_len() <= 2 * Self::BYTES_MAX
+    }
+
+    fn fits(&self, kind: &KindDef) -> bool {
+        let same = |(def, value): (&PropDef, &Value)| {
+            std::mem::discriminant(&def.default) == std::mem::discriminant(value)
+        };
+        self.kind == kind.id
+            && self.props.len() == kind.props.len()
+            && kind.props.iter().zip(&self.props).all(same)
     }
 
     fn set_prop(&mut self, index: u8, value: &Value) -> Result<(), BadChange> {

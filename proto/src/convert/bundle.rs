@@ -4,8 +4,18 @@ use super::common::{BadMessage, narrow, need, pack, unpack};
 use super::{base_base, base_cell, cell_base, cell_cell};
 use crate::link as wire;
 use crate::link::item::What;
+use bytes::Bytes;
 use marchland_common::msg::{BaseToCell, Bundle, CellToBase, Header, Moment, Msg, Step};
 use marchland_common::order::{EntityId, Epoch, Seq, Tick};
+use prost::Message;
+use prost::encoding::{self, DecodeContext, WireType};
+
+/// Most bytes of memory that reading a bundle takes for each of its bytes: of the smallest change of
+/// a step, which is one byte, there may be as many.
+pub const BUNDLE_MEMORY: u64 = 200;
+
+/// The number of the field of a bundle that holds its items.
+const ITEMS: u32 = 8;
 
 /// The wire's form of a bundle.
 #[must_use]
@@ -22,6 +32,32 @@ pub fn bundle_to_wire(bundle: Bundle) -> wire::Bundle {
         header: Some(header_to_wire(bundle.header)),
         items: items_to_wire(bundle.msgs),
     }
+}
+
+/// Reads the bytes of a bundle. Takes at most [`BUNDLE_MEMORY`] bytes of memory for each of them.
+///
+/// # Errors
+/// [`BadMessage`] when any part of it does not decode; nothing of it may be used then.
+pub fn read_bundle(bytes: Bytes) -> Result<Bundle, BadMessage> {
+    // Each would take the room of the largest, and says nothing.
+    if has_empty_item(&bytes) {
+        return Err(BadMessage::Missing("item"));
+    }
+    let decoded = wire::Bundle::decode(bytes).map_err(|_| BadMessage::Packed("bundle"))?;
+    bundle_from_wire(decoded)
+}
+
+/// Whether an item has no byte, as far as the bytes are those of a bundle.
+fn has_empty_item(mut bytes: &[u8]) -> bool {
+    while let Ok((field, wire_type)) = encoding::decode_key(&mut bytes) {
+        if field == ITEMS && wire_type == WireType::LengthDelimited && bytes.first() == Some(&0) {
+            return true;
+        }
+        if encoding::skip_field(wire_type, field, &mut bytes, DecodeContext::default()).is_err() {
+            return false;
+        }
+    }
+    false
 }
 
 /// Reads a bundle.

@@ -10,6 +10,6 @@ mod cell_base;
 mod cell_cell;
 mod common;
 
-pub use bundle::{bundle_from_wire, bundle_to_wire};
+pub use bundle::{BUNDLE_MEMORY, bundle_from_wire, bundle_to_wire, read_bundle};
 pub use cell_cell::{offload_from_wire, offload_to_wire};
 pub use common::{BadMessage, node_from_wire, node_to_wire};

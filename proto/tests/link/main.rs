@@ -8,7 +8,7 @@ mod values;
 use bytes::Bytes;
 use marchland_common::msg::{Bundle, Header, Moment, Msg};
 use marchland_common::order::Tick;
-use marchland_proto::convert::{BadMessage, bundle_from_wire, bundle_to_wire};
+use marchland_proto::convert::{BadMessage, bundle_from_wire, bundle_to_wire, read_bundle};
 use marchland_proto::link as wire;
 use marchland_proto::link::item::What;
 use proptest::prelude::*;
@@ -128,6 +128,14 @@ fn what_this_version_does_not_know_is_refused_by_the_name_of_its_field() {
 
 fn with_no_items() -> wire::Bundle {
     wire::Bundle { items: Vec::new(), ..with_item(What::Resync(wire::Resync {})) }
+}
+
+#[test]
+fn a_bundle_of_a_million_empty_items_is_refused_before_room_is_made_for_them() {
+    let empty_items = [&[0x3a, 0][..], &[0x42, 0].repeat(1_000_000)].concat();
+    let refused = Err(BadMessage::Missing("item"));
+    assert_eq!(read_bundle(Bytes::from(empty_items)), refused);
+    assert!(read_bundle(Bytes::from_static(&[0x3a, 0])).is_ok());
 }
 
 #[test]

@@ -155,6 +155,7 @@ mod tests {
     use marchland_common::rng::Rng;
     use marchland_common::time::{EntityTime, Timers};
     use marchland_common::world::{EntityState, Outbox, Place};
+    use marchland_fuzz::{each_round, mutate_fields, pick};
 
     pub(crate) fn offload(entity: u64, scratch: usize) -> Offload {
         let state = EntityState {
@@ -217,6 +218,37 @@ mod tests {
         }
         assert_eq!(dropped, vec![EntityId(1), EntityId(2), EntityId(3)]);
         assert_eq!(table.clear().len(), OPEN_MAX);
+    }
+
+    #[test]
+    fn damaged_chunks_make_no_other_offload_and_wait_within_the_bounds() {
+        let offloads = [2, 3, 4].map(|entity| offload(entity, 300_000));
+        let chunks: Vec<Vec<u8>> = offloads
+            .iter()
+            .flat_map(|offload| take_large(&mut vec![as_msg(offload)]).pop().unwrap().chunks)
+            .map(|chunk| chunk.to_vec())
+            .collect();
+        let mut whole = 0;
+        each_round("chunks", 300, |rng| {
+            let mut table = Reassembly::default();
+            for _ in 0..20 {
+                let (chunk, other) = (pick(rng, &chunks), pick(rng, &chunks));
+                let body =
+                    if rng.chance(1, 2) { chunk.clone() } else { mutate_fields(rng, chunk, other) };
+                let said = wire::Chunk::decode(&body[..]).ok();
+                if let Ok((Taken::Whole(made), _)) = table.take(Bytes::from(body)) {
+                    // What is in it may be damaged; whose it is, is what its parts said.
+                    let said = said.expect("a chunk that was taken decodes");
+                    let made = (made.entity.0, made.epoch.0, made.seq.0, made.digest);
+                    assert_eq!(made, (said.entity, said.epoch, said.seq, said.digest));
+                    whole += 1;
+                }
+                assert!(table.open.len() <= OPEN_MAX && table.bytes <= OPEN_BYTES_MAX);
+                let waiting: usize = table.open.values().map(|open| open.bytes).sum();
+                assert_eq!(table.bytes, waiting);
+            }
+        });
+        assert!(whole > 100, "only {whole} came together");
     }
 
     #[test]

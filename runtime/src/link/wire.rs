@@ -133,8 +133,11 @@ pub(super) fn frame_from_wire(frame: wire::Frame, arrived_ns: u64) -> Frame<Pack
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use marchland_common::link::{Direction, LinkLimits, Links, LocalIdentity};
     use marchland_common::order::{Node, NodeKind};
+    use marchland_fuzz::{damaged, each_round, mutate_fields, pick};
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn hello(channel: u8) -> Hello {
         let resume =
@@ -162,6 +165,78 @@ mod tests {
         let welcome = Welcome { proto: 1, schema_hash: 2, resume: hello(0).resume };
         let Some(down::What::Welcome(sent)) = welcome_to_wire(&welcome).what else { panic!() };
         assert_eq!(welcome_from_wire(sent), Ok(welcome));
+    }
+
+    /// Of a peer that was never here.
+    fn first(channel: u8) -> Hello {
+        Hello { resume: Resume::default(), ..hello(channel) }
+    }
+
+    /// What a peer says first, and what follows it.
+    fn ups() -> Vec<Vec<u8>> {
+        let frame = |seq, body: &'static [u8]| {
+            let payload = Packet::outgoing(Bytes::from_static(body), seq % 2 == 0, Tick(7));
+            Frame { generation: Generation(0), seq: Seq(seq), payload }
+        };
+        let frames = (1..9).map(|seq| frame_to_wire(frame(seq, b"a part of a bundle"), -3));
+        let hellos = (0..2).map(|channel| hello_to_wire(&first(channel)));
+        frames.chain(hellos).map(|up| up.encode_to_vec()).collect()
+    }
+
+    #[test]
+    fn damaged_greetings_and_frames_are_read_or_refused_and_leave_the_links_in_order() {
+        let local = LocalIdentity {
+            cluster: 7,
+            proto_min: 1,
+            proto_max: 2,
+            schema_hash: 9,
+            node: Node::new(NodeKind::Base, 2, 12),
+        };
+        let channels = [ChannelId(0), ChannelId(1)].map(|id| (id, LinkLimits::ORDERED));
+        let ups = ups();
+        let (mut greeted, mut arrived) = (0, 0);
+        each_round("greetings", 2_000, |rng| {
+            let mut links = Links::new(local.clone(), BTreeMap::from(channels));
+            let mut connected = None;
+            for n in 0..12 {
+                let (whole, other) = (pick(rng, &ups), pick(rng, &ups));
+                let bytes = match rng.below(4) {
+                    _ if n == 0 => hello_to_wire(&first(1)).encode_to_vec(),
+                    0 => whole.clone(),
+                    1 => damaged(rng, whole, other),
+                    _ => mutate_fields(rng, whole, other),
+                };
+                let Ok(up) = wire::Up::decode(Bytes::from(bytes)) else { continue };
+                match up.what {
+                    Some(up::What::Hello(said)) => {
+                        let Ok(hello) = hello_from_wire(said) else { continue };
+                        let Some(up::What::Hello(again)) = hello_to_wire(&hello).what else {
+                            panic!("a greeting")
+                        };
+                        assert_eq!(hello_from_wire(again).as_ref(), Ok(&hello));
+                        if let Ok(accepted) = links.on_hello(&hello) {
+                            connected = Some((hello.from, hello.channel, accepted.connection));
+                            greeted += 1;
+                        }
+                    }
+                    Some(up::What::Frame(said)) => {
+                        let Some((from, channel, connection)) = connected else { continue };
+                        let Some(machine) = links.get(from, channel, Direction::Incoming) else {
+                            continue;
+                        };
+                        arrived += u32::from(
+                            machine.on_frame(connection, frame_from_wire(said, 1)).is_ok(),
+                        );
+                        let (items, bytes) = machine.waiting();
+                        let limits = LinkLimits::ORDERED;
+                        assert!(items <= limits.hard_items && bytes <= limits.hard_bytes);
+                        while machine.pop().is_some() {}
+                    }
+                    None => {}
+                }
+            }
+        });
+        assert!(greeted > 2_000 && arrived > 1_000, "{greeted} greeted, {arrived} arrived");
     }
 
     proptest! {

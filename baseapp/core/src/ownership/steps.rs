@@ -14,10 +14,25 @@ use crate::log::{BadRecord, LogRecord, StepRecord};
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToCell, Step, StepBody};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, Seq};
-use marchland_common::world::EntityState;
+use marchland_common::world::{Change, EntityState, KindDef, NUMBER_MAX};
 
 /// How long a cellapp gets to answer before a whole state is asked for again, in ticks.
 const ASK_AGAIN: u64 = 4;
+
+/// Whether a cellapp would take what a step leaves behind: what none would take could never be
+/// granted again.
+fn is_sound(record: &StepRecord, after: Option<(&EntityState, &KindDef)>) -> bool {
+    let counts = record.seq.0 < NUMBER_MAX && record.time.0 < NUMBER_MAX;
+    let moved = |change: &Change| match change {
+        Change::Moved(place, _) => place.pos.is_in_range(),
+        _ => true,
+    };
+    counts
+        && match (&record.body, after) {
+            (StepBody::Delta(changes), None) => changes.iter().all(moved),
+            (_, after) => after.is_none_or(|(state, kind)| state.is_sound(kind)),
+        }
+}
 
 /// What a step is to the lineage.
 enum Standing {
@@ -124,7 +139,11 @@ impl BaseCore {
             BadRecord::OutOfOrder(_) => Refused::StepGap,
             _ => Refused::BadChange,
         })?;
-        let digest = match (&state, self.kinds.get(lineage.state.kind)) {
+        let kind = self.kinds.get(lineage.state.kind);
+        if !is_sound(record, state.as_ref().zip(kind)) {
+            return Err(Refused::BadChange);
+        }
+        let digest = match (&state, kind) {
             (Some(state), Some(kind)) => state.durable_digest(kind),
             _ => lineage.digest,
         };

@@ -5,6 +5,8 @@ use marchland_baseapp_core::log::LogRecord;
 use marchland_common::journal::{Event, Refused, ValueFlow};
 use marchland_common::msg::*;
 use marchland_common::order::*;
+use marchland_common::rng::Rng;
+use marchland_common::time::EntityTime;
 use marchland_common::world::*;
 
 fn note(byte: u8) -> Vec<Change> {
@@ -115,6 +117,44 @@ fn a_whole_state_of_another_kind_or_shape_is_refused() {
     cluster.owner(1).say(entity, CellToBase::Step(step));
     cluster.tick();
     assert_eq!(cluster.bases[0].refusals(Refused::BadChange), 1);
+}
+
+#[test]
+fn what_no_cellapp_would_take_is_refused_so_that_everything_kept_can_be_granted_again() {
+    type Spoil = fn(&mut Step, &mut EntityState);
+    let whole = |step: &mut Step, state: &EntityState| {
+        step.body = StepBody::Snapshot(Box::new(state.clone()));
+    };
+    let spoils: [Spoil; 6] = [
+        |step, _| step.body = StepBody::Delta(vec![Change::Moved(far(), Rng(1))]),
+        |step, _| {
+            let much = Value::Bytes(vec![0; 3 * EntityState::BYTES_MAX]);
+            step.body = StepBody::Delta(vec![Change::Prop(NOTE, much)]);
+        },
+        |_, state| state.time = EntityTime(u64::MAX),
+        |_, state| state.outbox.last = u64::MAX,
+        |_, state| state.place = far(),
+        |step, _| step.seq = Seq(u64::MAX),
+    ];
+    for (at, spoil) in spoils.into_iter().enumerate() {
+        let mut cluster = Cluster::new();
+        let entity = cluster.born();
+        let before = seq(&cluster, entity);
+        let mut step = cluster.owner(1).make(entity, note(9));
+        let mut state = cluster.owner(1).copies[&entity].state.clone();
+        spoil(&mut step, &mut state);
+        if at > 1 {
+            whole(&mut step, &state);
+        }
+        cluster.owner(1).say(entity, CellToBase::Step(step));
+        cluster.tick();
+        assert_eq!(cluster.bases[0].refusals(Refused::BadChange), 1, "case {at}");
+        assert_eq!(seq(&cluster, entity), before, "case {at}");
+    }
+}
+
+fn far() -> Place {
+    Place { pos: Pos::new(i32::MAX, 0), ..west() }
 }
 
 #[test]

@@ -15,9 +15,7 @@ use marchland_common::link::{
 use marchland_common::msg::{self, Bundle, CellToCell, Msg};
 use marchland_common::order::Node;
 use marchland_common::time::PeerSample;
-use marchland_proto::convert::{BadMessage, bundle_from_wire};
-use marchland_proto::link as wire;
-use prost::Message;
+use marchland_proto::convert::{BadMessage, read_bundle};
 use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -175,8 +173,7 @@ impl Hub {
         let lane = state.inp.entry((peer, ChannelId::ORDERED)).or_default();
         let Some((body, last)) = lane.assemble(part)? else { return Ok(()) };
         let bytes = body.len();
-        let decoded = wire::Bundle::decode(body).map_err(|_| BadMessage::Packed("bundle"))?;
-        let mut bundle = bundle_from_wire(decoded)?;
+        let mut bundle = read_bundle(body)?;
         bundle.phase_us = last.phase_us;
         let sample = PeerSample {
             tick: bundle.src_tick,
