@@ -1,7 +1,9 @@
 //! Bundles of other processes: who may say what, and in which order it counts.
 
 use crate::core::BaseCore;
-use marchland_common::journal::Refused;
+use crate::io::BaseBug;
+use crate::peers::Answered;
+use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, CellToBase, Frame, Msg};
 use marchland_common::order::{EntityId, Epoch, Node, NodeKind, Tick};
 
@@ -17,8 +19,8 @@ pub(crate) struct Source {
 }
 
 impl BaseCore {
-    /// Works one bundle off. A repeated one has no effect. After a gap the link began anew, and
-    /// the other side is asked what it holds.
+    /// Works one bundle off. A repeated one has no effect. After a gap the link began anew: what
+    /// comes counts no tick as durable until the other side has said what it holds.
     pub(crate) fn on_frame(&mut self, frame: Frame) {
         let Frame { from, bundle } = frame;
         if from.name.kind == NodeKind::Base && self.is_outlived(from) {
@@ -32,6 +34,7 @@ impl BaseCore {
         }
         if !follows {
             peer.ask = true;
+            peer.listing.lose();
             self.refusals.add(Refused::BundleGap, Some(from), None);
         }
         let peer = self.peers.at(from);
@@ -47,7 +50,10 @@ impl BaseCore {
         }
         let wrote = (self.gate.last > before).then_some(self.gate.last);
         if !self.map.is_dead(from) {
-            self.peers.at(from).worked_off(bundle.src_tick, wrote);
+            let early = self.has_bug(BaseBug::CountUnlisted);
+            let peer = self.peers.at(from);
+            let counts = early || peer.listing.is_whole();
+            peer.worked_off(bundle.src_tick, wrote, counts);
         }
     }
 
@@ -76,7 +82,17 @@ impl BaseCore {
             CellToBase::Notice { entity, payload } => {
                 self.on_notice(source.from, entity, payload);
             }
+            CellToBase::Listed { question } => self.on_listed(source.from, question),
             CellToBase::SlotsClosed(slots) => self.on_slots_closed(source.from, &slots),
+        }
+    }
+
+    /// A cellapp has said everything that it holds: from this bundle on its ticks count.
+    fn on_listed(&mut self, from: Node, question: u64) {
+        match self.peers.at(from).listing.answer(question) {
+            Answered::Now => self.event(Event::Listed { cell: from }),
+            Answered::Before => {}
+            Answered::Unasked => self.refusals.add(Refused::Malformed, Some(from), None),
         }
     }
 
@@ -101,7 +117,9 @@ impl BaseCore {
             BaseToBase::Delivered { source, out_seq, to, outcome } => {
                 self.on_delivered(from, source, (out_seq, to), outcome);
             }
-            BaseToBase::Settled { source, to, through } => self.on_settled(source, to, through),
+            BaseToBase::Settled { source, to, through } => {
+                self.on_settled(from, source, to, through)
+            }
             BaseToBase::SlotChunk(chunk) => self.on_slot_chunk(from, chunk),
             BaseToBase::SlotGot { slot, term, next } => self.on_slot_got(from, slot, term, next),
             BaseToBase::SlotHeld { slot, term, digest } => {
@@ -126,6 +144,6 @@ fn about(msg: &CellToBase) -> (Option<EntityId>, Option<Epoch>) {
         CellToBase::GrantStale { entity, .. }
         | CellToBase::Notice { entity, .. }
         | CellToBase::OrderRefused { entity, .. } => (Some(*entity), None),
-        CellToBase::SlotsClosed(_) => (None, None),
+        CellToBase::Listed { .. } | CellToBase::SlotsClosed(_) => (None, None),
     }
 }

@@ -58,6 +58,8 @@ pub enum BaseBug {
     AnswerEarly,
     /// An id is handed out twice.
     ReuseId,
+    /// Ticks of a cellapp count as durable although bundles before them are missing.
+    CountUnlisted,
 }
 
 impl BaseConfig {

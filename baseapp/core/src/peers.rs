@@ -2,10 +2,11 @@
 //! of it is durable, and what is on its way to it.
 //!
 //! The window of a cellapp hangs on [`Peer::durable_tick`]. It is per life and counts ticks, so a
-//! life whose entities are idle is measured by its empty bundles as well. It stops for ever when
-//! the life is declared dead. It does not stop when one entity of a healthy life is granted
-//! elsewhere, because that life owns others: a stale copy is fenced by name instead, see
-//! [`Fence`].
+//! life whose entities are idle is measured by its empty bundles as well. It stands still from the
+//! moment in which bundles of the life are missing, and from the beginning of this one, until the
+//! life has said what it holds, see [`Listing`]. It stops for ever when the life is declared dead.
+//! It does not stop when one entity of a healthy life is granted elsewhere, because that life owns
+//! others: a stale copy is fenced by name instead, see [`Fence`].
 
 use crate::moves::Closing;
 use marchland_common::msg::{Header, Msg};
@@ -45,6 +46,61 @@ pub struct CellWord {
     pub schema: u32,
 }
 
+/// Whether a life has said what it holds.
+///
+/// A bundle that was lost may have held a step, and a life of this base that has just begun knows
+/// nothing of who was given what: a later bundle says nothing of either. So its tick is no more
+/// than a number until the life has listed everything that it holds, idle copies too, with the
+/// steps that are not acknowledged. The question is asked again in every tick until it is
+/// answered, and has a number, so that a list that was begun before a loss answers nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    lost: u64,
+    answered: u64,
+}
+
+/// What an answer was good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// The life has said what it holds.
+    Now,
+    /// It had, or something was lost since that question.
+    Before,
+    /// That question was never asked.
+    Unasked,
+}
+
+impl Listing {
+    /// Bundles are missing.
+    pub fn lose(&mut self) {
+        self.lost += 1;
+    }
+
+    /// The number of the question that counts.
+    #[must_use]
+    pub const fn question(self) -> u64 {
+        self.lost + 1
+    }
+
+    /// Whether it is answered.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        self.answered == self.question()
+    }
+
+    /// The end of a list.
+    pub fn answer(&mut self, question: u64) -> Answered {
+        if question > self.question() {
+            Answered::Unasked
+        } else if question < self.question() || self.is_whole() {
+            Answered::Before
+        } else {
+            self.answered = question;
+            Answered::Now
+        }
+    }
+}
+
 /// One other life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
@@ -60,10 +116,12 @@ pub struct Peer {
     pub newest: Option<Tick>,
     /// Whether it was declared dead.
     pub dead: bool,
-    /// Whether its link began anew, so that what was said may be lost.
+    /// Whether the link to this base began anew, so that what was said may be lost.
     pub ask: bool,
-    /// When it was asked last what it holds.
+    /// When it was asked last what it holds, or told again what is open.
     pub asked: Option<u64>,
+    /// What a cellapp has said of what it holds.
+    pub listing: Listing,
     /// Whether it gets a bundle in this moment even if there is nothing to say.
     #[serde(skip)]
     pub due: bool,
@@ -90,9 +148,13 @@ impl Peer {
         }
     }
 
-    /// Notes that a bundle was worked off. `lsn` is the newest record that it led to, if any.
-    pub fn worked_off(&mut self, tick: Tick, lsn: Option<Lsn>) {
+    /// Notes that a bundle was worked off. `lsn` is the newest record that it led to, if any, and
+    /// `counts` whether nothing is missing before it.
+    pub fn worked_off(&mut self, tick: Tick, lsn: Option<Lsn>, counts: bool) {
         self.lsn = self.lsn.max(lsn.unwrap_or_default());
+        if !counts {
+            return;
+        }
         let full = self.written.len() >= WRITTEN_MAX;
         match self.written.back_mut() {
             Some(back) if full || back.1 == self.lsn => *back = (back.0.max(tick), self.lsn),

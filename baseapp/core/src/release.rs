@@ -199,27 +199,43 @@ impl BaseCore {
         }
     }
 
-    /// Asks cellapps what they hold: after a restart of this base each of them once, and whoever's
-    /// link began anew. A base whose link began anew gets everything that is open again.
+    /// Has said again what may be missing, here or there.
     pub(crate) fn ask_peers(&mut self) {
-        let members: Vec<Node> = self.map.members().iter().map(|m| m.node).collect();
-        for node in members {
-            if node == self.config.node || self.map.is_dead(node) {
+        let members = self.map.members().iter().map(|m| m.node);
+        let within = self.config.heard_within;
+        let heard = self.peers.nodes().filter(|n| self.peers.is_heard(*n, self.ran, within));
+        let all: BTreeSet<Node> = members.chain(heard).collect();
+        for node in all {
+            if node == self.config.node || self.map.is_dead(node) || self.is_outlived(node) {
                 continue;
             }
-            let peer = self.peers.at(node);
-            let is_new = self.asks_all && peer.asked.is_none();
-            if !std::mem::take(&mut peer.ask) && !is_new {
-                continue;
-            }
-            peer.asked = Some(self.ran);
             match node.name.kind {
-                NodeKind::Cell => {
-                    self.peers.at(node).out.push(Msg::BaseToCell(BaseToCell::Resync));
-                }
-                NodeKind::Base => self.send_again_to(node),
+                NodeKind::Cell => self.ask_what_it_holds(node),
+                NodeKind::Base if self.map.is_live(node) => self.say_again_what_is_open(node),
                 _ => {}
             }
+        }
+    }
+
+    /// A cellapp is asked what it holds until it has said so, see [`crate::peers::Listing`].
+    fn ask_what_it_holds(&mut self, node: Node) {
+        let ran = self.ran;
+        let peer = self.peers.at(node);
+        if !peer.listing.is_whole() {
+            peer.asked = Some(ran);
+            let question = peer.listing.question();
+            peer.out.push(Msg::BaseToCell(BaseToCell::Resync { question }));
+        }
+    }
+
+    /// A base whose link began anew gets everything that is open again, and so does each of them
+    /// once after a restart of this one.
+    fn say_again_what_is_open(&mut self, node: Node) {
+        let peer = self.peers.at(node);
+        let is_new = self.asks_all && peer.asked.is_none();
+        if std::mem::take(&mut peer.ask) || is_new {
+            peer.asked = Some(self.ran);
+            self.send_again_to(node);
         }
     }
 }

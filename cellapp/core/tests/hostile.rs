@@ -180,7 +180,7 @@ fn from_base() -> impl Strategy<Value = BaseToCell> {
                 BaseToCell::Order(HandoffOrder { order, entity, to, hold, deadline: Tick(deadline) })
             }
         ),
-        1 => Just(BaseToCell::Resync),
+        1 => number().prop_map(|question| BaseToCell::Resync { question }),
         1 => an_entity().prop_map(|entity| BaseToCell::Destroy { entity }),
     ]
 }

@@ -5,10 +5,10 @@
 mod support;
 
 use marchland_cellapp_core::io::CellOrder;
-use marchland_common::cluster::MapChange;
+use marchland_common::cluster::{MapChange, SlotOwner};
 use marchland_common::journal::{EndWhy, Event};
 use marchland_common::msg::{BaseToCell, CellToBase, StepBody};
-use marchland_common::order::{EntityId, Epoch, Tick};
+use marchland_common::order::{EntityId, Epoch, NodeKind, NodeName, SlotId, Term, Tick};
 use marchland_common::time::{Dropped, OverloadPolicy};
 use marchland_common::world::Value;
 use support::*;
@@ -127,12 +127,84 @@ fn a_base_that_comes_back_hears_what_stands_here_and_the_steps_it_lacks() {
         matches!(m, CellToBase::Holding { entity, epoch, .. }
             if *entity == id && *epoch == Epoch::of_grant(1))
     };
-    assert_eq!(cluster.base.refused.iter().filter(|m| held(m)).count(), 1);
+    let said: Vec<&CellToBase> = cluster.base.refused.iter().collect();
+    let of_list = |m: &&CellToBase| held(m) || **m == CellToBase::Listed { question: 1 };
+    let list: Vec<bool> = said.into_iter().filter(of_list).map(held).collect();
+    assert_eq!(list, [true, false], "what it holds, and then that this was all");
     let x = cluster.base.steps.len();
     cluster.command(id, 1, ADD, b"z");
     cluster.run(4);
     assert!(cluster.base.steps.len() > x, "it runs on under the same epoch");
     assert_eq!(cluster.base.records[&id].epoch, Epoch::of_grant(1));
+}
+
+/// What the base was told of what stands here: entities, and the ends of lists.
+fn told(cluster: &Cluster) -> (usize, Vec<u64>) {
+    let said = cluster.base.refused.iter();
+    let holding = said.clone().filter(|m| matches!(m, CellToBase::Holding { .. })).count();
+    let ends = said.filter_map(|m| match m {
+        CellToBase::Listed { question } => Some(*question),
+        _ => None,
+    });
+    (holding, ends.collect())
+}
+
+fn ask(cluster: &mut Cluster, question: u64) {
+    cluster.base.say(cell(1), BaseToCell::Resync { question });
+}
+
+#[test]
+fn every_question_is_answered_once_and_so_by_a_cellapp_that_holds_nothing() {
+    let mut cluster = Cluster::new(1);
+    for _ in 0..3 {
+        ask(&mut cluster, 1);
+        cluster.run(1);
+    }
+    cluster.run(3);
+    assert_eq!(told(&cluster), (0, vec![1]));
+    cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.base.create(2, 1, at(30_000, 50_000));
+    cluster.run(3);
+    ask(&mut cluster, 2);
+    cluster.run(3);
+    assert_eq!(told(&cluster), (2, vec![1, 2]));
+    ask(&mut cluster, 1);
+    cluster.run(3);
+    assert_eq!(told(&cluster), (2, vec![1, 2]), "an old question is answered");
+}
+
+#[test]
+fn what_is_said_unasked_after_a_lost_link_answers_the_newest_question_that_was_heard() {
+    let mut cluster = Cluster::new(1);
+    cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.run(3);
+    cluster.order(cell(1), CellOrder::LinkReset(cluster.base.life));
+    cluster.run(3);
+    assert_eq!(told(&cluster), (1, vec![0]), "nobody had asked");
+    ask(&mut cluster, 4);
+    cluster.run(3);
+    cluster.order(cell(1), CellOrder::LinkReset(cluster.base.life));
+    cluster.run(3);
+    assert_eq!(told(&cluster), (3, vec![0, 4, 4]));
+}
+
+#[test]
+fn a_slot_that_the_base_gets_after_a_list_is_told_as_well() {
+    let mut cluster = Cluster::new(1);
+    cluster.base.create(1, 1, at(20_000, 50_000));
+    cluster.run(3);
+    let key = |number, term| {
+        let base = NodeName { kind: NodeKind::Base, number };
+        MapChange::Slots(vec![SlotOwner { slot: SlotId(0), base, term: Term(term) }])
+    };
+    cluster.tell_all(key(9, 2));
+    cluster.run(2);
+    ask(&mut cluster, 1);
+    cluster.run(3);
+    assert_eq!(told(&cluster), (0, vec![1]), "as far as the map says it keeps nothing");
+    cluster.tell_all(key(1, 3));
+    cluster.run(3);
+    assert_eq!(told(&cluster), (1, vec![1]));
 }
 
 #[test]

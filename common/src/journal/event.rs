@@ -207,6 +207,11 @@ pub enum Event {
     LinkBegan { peer: Node, dialed: bool },
     /// It ended, or its end was noticed. What it did not carry, the next one does.
     LinkEnded { peer: Node, dialed: bool },
+
+    // At a baseapp: windows.
+    /// The cellapp has said everything that it holds since the link from it last lost something,
+    /// or since this life began: its ticks count as durable again.
+    Listed { cell: Node },
 }
 
 /// Why a real ended at a cellapp.

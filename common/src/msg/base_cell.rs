@@ -106,8 +106,12 @@ pub enum BaseToCell {
     },
     /// An operator's order to hand the entity over.
     Order(HandoffOrder),
-    /// The base came back without its volatile part: say what of it you hold.
-    Resync,
+    /// The base came back without its volatile part, or bundles of yours were lost on their way:
+    /// say what of it you hold. Repeated until it is answered.
+    Resync {
+        /// The number of the question; the answer carries it. A new loss is a new question.
+        question: u64,
+    },
     /// An operator's order to end the entity.
     Destroy {
         /// The entity.

@@ -34,7 +34,8 @@ pub enum CellToBase {
         /// The highest epoch known here.
         known: Epoch,
     },
-    /// Answer to a base that lost its volatile part: a real that stands here.
+    /// A real that stands here, with the steps that are not acknowledged behind it: part of the
+    /// answer to [`Resync`](super::BaseToCell::Resync), or said unasked when the link began anew.
     Holding {
         /// The entity.
         entity: EntityId,
@@ -51,6 +52,12 @@ pub enum CellToBase {
         entity: EntityId,
         /// What, in the world's own encoding.
         payload: Bytes,
+    },
+    /// The end of a list: everything that stands here of the base's entities was said before, and
+    /// after this question was heard. What was not said does not stand here.
+    Listed {
+        /// The newest question that was heard; 0 if there was none.
+        question: u64,
     },
     /// Entities of these slots stand still here since the base of this term asked for it; no step
     /// of them follows. Repeated to whoever keeps the slot by now until a base opens it.

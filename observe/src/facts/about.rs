@@ -148,6 +148,7 @@ fn at_base(event: &Event) -> Option<About> {
             About::of(source).message(source, out_seq)
         }
         Event::Destroyed { entity, epoch, .. } => About::of(entity).under(epoch),
+        Event::Listed { cell } => About { peer: Some(cell), ..About::default() },
         Event::SessionOpened { entity, .. }
         | Event::SessionClosed { entity, .. }
         | Event::OrderEnded { entity, .. } => About::of(entity),

@@ -88,4 +88,5 @@ kinds! {
     SlotFollowed => "slot_followed",
     LinkBegan => "link_began",
     LinkEnded => "link_ended",
+    Listed => "listed",
 }

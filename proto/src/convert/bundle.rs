@@ -190,6 +190,7 @@ fn item_from_wire(what: What, out: &mut Vec<Msg>) -> Result<(), BadMessage> {
         | What::GrantStale(_)
         | What::Holding(_)
         | What::Notice(_)
+        | What::Listed(_)
         | What::SlotsClosed(_)) => out.push(Msg::CellToBase(cell_base::from_wire(what)?)),
         what @ (What::Offload(_)
         | What::GhostCreate(_)

@@ -43,6 +43,7 @@ pub(super) fn to_wire(msg: CellToBase) -> What {
         CellToBase::Notice { entity, payload } => {
             What::Notice(wire::Notice { entity: entity.0, payload })
         }
+        CellToBase::Listed { question } => What::Listed(wire::Listed { question }),
         CellToBase::SlotsClosed(slots) => What::SlotsClosed(pack(&slots)),
     }
 }
@@ -75,6 +76,7 @@ pub(super) fn from_wire(what: What) -> Result<CellToBase, BadMessage> {
             digest: h.digest,
         },
         What::Notice(n) => CellToBase::Notice { entity: EntityId(n.entity), payload: n.payload },
+        What::Listed(l) => CellToBase::Listed { question: l.question },
         What::SlotsClosed(slots) => CellToBase::SlotsClosed(unpack(&slots, "slots_closed")?),
         _ => return Err(BadMessage::Unknown("item")),
     })

@@ -119,7 +119,7 @@ fn what_this_version_does_not_know_is_refused_by_the_name_of_its_field() {
     check(What::Signal(signal), BadMessage::Range("signal.hops"));
     let abort = wire::Abort { reason: 0, ..Default::default() };
     check(What::Abort(abort), BadMessage::Unknown("reason"));
-    let mut late = with_item(What::Resync(wire::Resync {}));
+    let mut late = with_item(What::Resync(wire::Resync::default()));
     late.moment = 4;
     assert_eq!(bundle_from_wire(late), Err(BadMessage::Range("moment")));
     let nothing = wire::Bundle { items: vec![wire::Item { what: None }], ..with_no_items() };
@@ -127,7 +127,7 @@ fn what_this_version_does_not_know_is_refused_by_the_name_of_its_field() {
 }
 
 fn with_no_items() -> wire::Bundle {
-    wire::Bundle { items: Vec::new(), ..with_item(What::Resync(wire::Resync {})) }
+    wire::Bundle { items: Vec::new(), ..with_item(What::Resync(wire::Resync::default())) }
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn cell_to_base() -> impl Strategy<Value = CellToBase> {
         1 => (entity(), bytes()).prop_map(|(entity, payload)| {
             CellToBase::Notice { entity, payload }
         }),
+        1 => any::<u64>().prop_map(|question| CellToBase::Listed { question }),
         1 => slots().prop_map(CellToBase::SlotsClosed),
     ]
 }
@@ -100,7 +101,7 @@ fn base_to_cell() -> impl Strategy<Value = BaseToCell> {
             BaseToCell::Settled { entity, source, through }
         }),
         1 => order().prop_map(BaseToCell::Order),
-        1 => Just(BaseToCell::Resync),
+        1 => any::<u64>().prop_map(|question| BaseToCell::Resync { question }),
         1 => entity().prop_map(|entity| BaseToCell::Destroy { entity }),
         1 => slots().prop_map(BaseToCell::CloseSlots),
         1 => slots().prop_map(BaseToCell::OpenSlots),

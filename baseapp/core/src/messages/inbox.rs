@@ -14,7 +14,7 @@ impl BaseCore {
     pub(crate) fn on_deliver(&mut self, from: Node, msg: InboxMessage, after: u64) {
         let entity = msg.entity;
         let is_ours = self.map.slot(entity.slot()).is_some() && !self.is_elsewhere(entity);
-        if !is_ours {
+        if !is_ours || !self.speaks_for(from, msg.source) {
             return self.refuse(Refused::WrongBase, from, entity);
         }
         let lsn = self.now.get(&entity).map_or(Lsn(0), |now| now.lsn);
@@ -39,6 +39,13 @@ impl BaseCore {
             }
             InboxVerdict::New | InboxVerdict::Full => self.queue_message(from, msg, after),
         }
+    }
+
+    /// Whether a base keeps the slot of a source, as far as is known here. A mark is forgotten on
+    /// the word of one base; a copy that another one, who kept the slot before, had sent may still
+    /// be on its way, and would be taken for new.
+    fn speaks_for(&self, from: Node, source: EntityId) -> bool {
+        self.map.slot(source.slot()).is_none_or(|owner| owner.base == from.name)
     }
 
     fn queue_message(&mut self, from: Node, msg: InboxMessage, after: u64) {
@@ -146,9 +153,9 @@ impl BaseCore {
     }
 
     /// A source closed its messages: the owner may drop the answers, and forget the source.
-    pub(crate) fn on_settled(&mut self, source: EntityId, to: EntityId, through: u64) {
-        if self.is_elsewhere(to) {
-            return self.refusals.add(Refused::WrongBase, None, Some(to));
+    pub(crate) fn on_settled(&mut self, from: Node, source: EntityId, to: EntityId, through: u64) {
+        if self.is_elsewhere(to) || !self.speaks_for(from, source) {
+            return self.refuse(Refused::WrongBase, from, to);
         }
         let Some(lineage) = self.store.entities.get(&to) else { return };
         let is_known = lineage.state.inbox.rows().iter().any(|row| row.source == source);

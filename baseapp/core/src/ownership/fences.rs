@@ -13,13 +13,15 @@ use marchland_common::msg::{BaseToCell, Msg};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node};
 
 impl BaseCore {
-    /// Answers a life that acted under an epoch that is not its own any more.
+    /// Answers a life that acted under an epoch that is not its own any more. The tick in which it
+    /// did so is durable for it no earlier than it hears the answer.
     pub(crate) fn fence(&mut self, to: Node, entity: EntityId, epoch: Epoch) {
         let Some(lineage) = self.store.entities.get(&entity) else { return };
         if epoch > lineage.epoch || to == lineage.owner || lineage.is_fallback(to, epoch) {
             return;
         }
         let lsn = self.now.get(&entity).map_or(Lsn(0), |now| now.own_lsn);
+        self.peers.at(to).rests_on(lsn);
         self.leave(lsn, Held::Fence { node: to, entity, epoch });
     }
 

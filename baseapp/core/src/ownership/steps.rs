@@ -217,8 +217,7 @@ impl BaseCore {
     pub(crate) fn miss_steps(&mut self, entity: EntityId) {
         let owner = self.store.entities.get(&entity).map(|lineage| lineage.owner);
         let link = owner.and_then(|owner| self.peers.get(owner));
-        let is_told_again = link
-            .is_some_and(|peer| peer.ask || peer.asked.is_some_and(|at| self.ran < at + ASK_AGAIN));
+        let is_told_again = link.is_some_and(|peer| !peer.listing.is_whole());
         if !is_told_again {
             return self.need_snapshot(entity);
         }

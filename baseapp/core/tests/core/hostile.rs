@@ -158,7 +158,7 @@ impl Any {
 
     fn cell_msg(&mut self) -> CellToBase {
         let (entity, epoch) = (self.entity(), self.epoch());
-        match self.rng.below(9) {
+        match self.rng.below(10) {
             0..=3 => CellToBase::Step(self.step()),
             4 => CellToBase::Prepare(Prepare {
                 entity,
@@ -184,6 +184,7 @@ impl Any {
                 body: Bytes::from(self.bytes()),
             }),
             7 => CellToBase::GrantStale { entity, epoch, known: self.epoch() },
+            8 => CellToBase::Listed { question: self.rng.below(4) },
             _ => {
                 let (seq, digest) = (Seq(self.number()), self.number());
                 CellToBase::Holding { entity, epoch, seq, digest }
@@ -218,7 +219,7 @@ impl Any {
         let from = self.node();
         let msgs = (0..self.rng.below(4))
             .map(|_| match self.rng.below(8) {
-                0 => Msg::BaseToCell(BaseToCell::Resync),
+                0 => Msg::BaseToCell(BaseToCell::Resync { question: self.number() }),
                 1..=3 => Msg::BaseToBase(self.base_msg()),
                 _ => Msg::CellToBase(self.cell_msg()),
             })

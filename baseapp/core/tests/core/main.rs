@@ -19,3 +19,4 @@ mod slots;
 mod spawns;
 mod steps;
 mod storm;
+mod windows;

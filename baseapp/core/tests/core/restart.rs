@@ -108,7 +108,7 @@ fn run_all(cluster: &mut Cluster, avatar: EntityId, a: EntityId, b: EntityId) {
     }
 }
 
-fn reborn(cluster: &Cluster, records: usize) -> Cluster {
+pub fn reborn(cluster: &Cluster, records: usize) -> Cluster {
     let mut again = Cluster::with(1, |config| config.id_reserve = 3);
     again.owners = cluster.owners.clone();
     again.tick = cluster.tick;
@@ -221,8 +221,10 @@ fn a_restarted_base_asks_what_stands_where_and_goes_on_from_there() {
     // The step is written and not durable when the base dies.
     let durable = cluster.bases[0].durable as usize;
     let mut again = reborn(&cluster, durable);
+    again.owner(1).got.clear();
+    again.owner(1).lists = false;
     again.ticks(1);
-    let asked = again.owner(1).told(|m| matches!(m, BaseToCell::Resync).then_some(()));
+    let asked = again.owner(1).told(|m| matches!(m, BaseToCell::Resync { .. }).then_some(()));
     assert_eq!(asked.len(), 1);
     let copy = again.owner(1).copies[&entity].clone();
     let (epoch, seq, digest) = (copy.epoch, copy.seq, copy.digest);

@@ -142,7 +142,7 @@ fn take_one(turn: &mut Turn<'_>, msg: &BaseToCell, blocked: &mut Vec<EntityId>) 
         | BaseToCell::Order(_)
         | BaseToCell::CloseSlots(_)
         | BaseToCell::OpenSlots(_)
-        | BaseToCell::Resync => {}
+        | BaseToCell::Resync { .. } => {}
     }
     Disposition::Done
 }

@@ -23,8 +23,12 @@ pub struct BaseLink {
     pub durable: Option<Tick>,
     /// Whether its entities are stepped in this tick.
     pub open: bool,
-    /// It came back without its volatile part and is to be told what stands here.
+    /// It is to be told what stands here: it asked, or the link to it began anew.
     pub resync: bool,
+    /// The newest of its questions what stands here.
+    pub question: u64,
+    /// Whether it was ever told: then it is to be told of slots that become its own later, too.
+    pub told: bool,
     /// When timers are due, in steps of this link.
     #[serde(skip)]
     pub timers: BTreeSet<(u64, EntityId)>,
@@ -112,6 +116,8 @@ impl Bases {
             durable: None,
             open: false,
             resync: false,
+            question: 0,
+            told: false,
             timers: BTreeSet::new(),
         };
         self.links.insert(at, link);
@@ -138,12 +144,6 @@ impl Bases {
     #[must_use]
     pub fn keeper(&self, slot: SlotId) -> Option<Node> {
         self.slots[usize::from(slot.0)].map(|at| self.links[usize::from(at)].base)
-    }
-
-    /// Whether a base life keeps a slot.
-    #[must_use]
-    pub fn keeps_any(&self, base: Node) -> bool {
-        self.position(base).is_ok_and(|at| self.slots.contains(&Some(at as u16)))
     }
 
     /// The slots whose entities do not run in this tick.

@@ -34,8 +34,8 @@ struct Closed {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosedSlots {
     rows: BTreeMap<SlotId, Closed>,
-    /// Slots that were opened in this tick: their bases are to be told what stands here.
-    reopened: BTreeSet<SlotId>,
+    /// Slots that became a base's in this tick, which is to be told what stands here of them.
+    joined: BTreeSet<SlotId>,
 }
 
 impl ClosedSlots {
@@ -59,14 +59,19 @@ impl ClosedSlots {
         let reborn = keeper.name == row.by.name && keeper > row.by && owner.term <= row.term;
         if opened || reborn {
             self.rows.remove(&owner.slot);
-            self.reopened.insert(owner.slot);
+            self.joined.insert(owner.slot);
         }
         opened || reborn
     }
 
-    /// The slots that were opened in this tick.
-    pub fn take_reopened(&mut self) -> BTreeSet<SlotId> {
-        std::mem::take(&mut self.reopened)
+    /// A base that knows what stands here keeps one more slot from now on.
+    pub fn join(&mut self, slot: SlotId) {
+        self.joined.insert(slot);
+    }
+
+    /// The slots whose bases are to be told what stands here of them.
+    pub fn take_joined(&mut self) -> BTreeSet<SlotId> {
+        std::mem::take(&mut self.joined)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cell::Cell;
 use marchland_common::journal::Refused;
-use marchland_common::msg::{CellToBase, Step, StepBody};
+use marchland_common::msg::{CellToBase, Msg, Step, StepBody};
 use marchland_common::order::{EntityId, Epoch, Node, Seq};
 
 /// Steps up to this one are durable.
@@ -50,31 +50,41 @@ pub fn need_snapshot(cell: &mut Cell, from: Node, entity: EntityId, epoch: Epoch
     cell.tell_base(entity, CellToBase::Step(step));
 }
 
-/// Tells bases that came back what stands here: each real, and the steps that may be missing. A
-/// base that keeps no slot yet, as far as the map says, is told once it does. The base that opened
-/// a slot is told of its entities.
+/// A base asks what stands here. It repeats the question until it hears the answer, which is on
+/// its way if the question is known.
+pub fn asked(cell: &mut Cell, from: Node, question: u64) {
+    if let Some(link) = cell.bases.link_mut(from)
+        && question > link.question
+    {
+        (link.question, link.resync) = (question, true);
+    }
+}
+
+/// Tells bases that asked, or whose link began anew, what stands here: each real, and the steps
+/// that may be missing, and at last that this was all. Who was told once is told of each slot that
+/// it keeps from now on.
 pub fn answer(cell: &mut Cell) {
-    let reopened = cell.closed.take_reopened();
-    let asked: Vec<Node> = cell
+    let tick = cell.tick;
+    let mut joined = cell.closed.take_joined();
+    let asked: Vec<(Node, u64)> = cell
         .bases
         .links()
-        .filter(|link| link.resync && cell.bases.keeps_any(link.base))
-        .map(|link| link.base)
+        .filter(|link| link.resync)
+        .map(|link| (link.base, link.question))
         .collect();
-    for base in asked {
+    for (base, question) in asked {
         if let Some(link) = cell.bases.link_mut(base) {
-            link.resync = false;
+            (link.resync, link.told) = (false, true);
         }
-        let mine = cell.reals.ids_where(|real| {
-            let slot = real.id.slot();
-            cell.bases.keeper(slot) == Some(base) && !reopened.contains(&slot)
-        });
-        for entity in mine {
+        let keeps = |slot| cell.bases.keeper(slot) == Some(base);
+        joined.retain(|slot| !keeps(*slot));
+        for entity in cell.reals.ids_where(|real| keeps(real.id.slot())) {
             tell(cell, entity);
         }
+        cell.peers.send(base, Msg::CellToBase(CellToBase::Listed { question }), tick);
     }
-    if !reopened.is_empty() {
-        for entity in cell.reals.ids_where(|real| reopened.contains(&real.id.slot())) {
+    if !joined.is_empty() {
+        for entity in cell.reals.ids_where(|real| joined.contains(&real.id.slot())) {
             tell(cell, entity);
         }
     }

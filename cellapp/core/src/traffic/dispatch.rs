@@ -42,11 +42,7 @@ fn from_base(cell: &mut Cell, from: Node, msg: BaseToCell) {
             resync::need_snapshot(cell, from, entity, epoch);
         }
         BaseToCell::Order(order) => orders::take(cell, order),
-        BaseToCell::Resync => {
-            if let Some(link) = cell.bases.link_mut(from) {
-                link.resync = true;
-            }
-        }
+        BaseToCell::Resync { question } => resync::asked(cell, from, question),
         BaseToCell::CloseSlots(slots) => closed::close(cell, from, &slots),
         BaseToCell::OpenSlots(slots) => closed::open(cell, from, &slots),
         BaseToCell::Input { entity, session, payload } => {
@@ -92,6 +88,6 @@ pub const fn entity_of(msg: &BaseToCell) -> Option<EntityId> {
         BaseToCell::Command(command) => Some(command.entity),
         BaseToCell::Inbox(message) => Some(message.entity),
         BaseToCell::Order(order) => Some(order.entity),
-        BaseToCell::Resync | BaseToCell::CloseSlots(_) | BaseToCell::OpenSlots(_) => None,
+        BaseToCell::Resync { .. } | BaseToCell::CloseSlots(_) | BaseToCell::OpenSlots(_) => None,
     }
 }

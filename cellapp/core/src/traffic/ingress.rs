@@ -79,6 +79,9 @@ pub fn follow_bases(cell: &mut Cell) {
         let before = cell.bases.keeper(slot);
         if keeper != before {
             move_slot(cell, slot, keeper);
+            if keeper.and_then(|base| cell.bases.link(base)).is_some_and(|link| link.told) {
+                cell.closed.join(slot);
+            }
         }
     }
     let over: Vec<Node> =

@@ -190,12 +190,14 @@ impl Peers {
     }
 
     /// Empties the queues of peers that are not written to. Returns how many messages each lost.
+    /// They count as a bundle that was lost, so that the peer can tell that something is missing.
     pub fn drop_unreachable(&mut self, live: &[Node]) -> Vec<(Node, u32)> {
         let mut lost = Vec::new();
         for (node, peer) in &mut self.rows {
             if !peer.queue.is_empty() && live.binary_search(node).is_err() {
                 lost.push((*node, peer.queue.len() as u32));
                 peer.queue.clear();
+                peer.sent += 1;
             }
         }
         lost
@@ -211,5 +213,24 @@ impl Peers {
         let numbers = |(node, peer): (&Node, &Peer)| (*node, peer.sent, peer.got, peer.queue.len());
         let rows: Vec<_> = self.rows.iter().map(numbers).collect();
         marchland_common::digest::digest_of(&rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marchland_common::msg::CellToBase;
+
+    #[test]
+    fn what_is_dropped_for_a_peer_that_is_away_counts_as_a_bundle_that_was_lost() {
+        let (cell, base) = (Node::new(NodeKind::Cell, 1, 1), Node::new(NodeKind::Base, 1, 2));
+        let mut peers = Peers::new(cell);
+        assert_eq!(peers.hear(base, 1, Tick(5)), Ok(Heard::Next));
+        assert_eq!(peers.take_bundle(base, 100), Some((1, Vec::new())));
+        assert!(peers.send(base, Msg::CellToBase(CellToBase::Listed { question: 1 }), Tick(6)));
+        assert_eq!(peers.drop_unreachable(&[]), [(base, 1)]);
+        assert_eq!(peers.take_bundle(base, 100), Some((3, Vec::new())));
+        assert_eq!(peers.drop_unreachable(&[]), [], "nothing was waiting");
+        assert_eq!(peers.take_bundle(base, 100), Some((4, Vec::new())));
     }
 }

@@ -239,7 +239,7 @@ impl Cluster {
         self.base.life = Node::new(NodeKind::Base, 1, life.incarnation.0 + 1);
         self.base.records = records;
         for node in self.cells.keys() {
-            self.base.say(*node, BaseToCell::Resync);
+            self.base.say(*node, BaseToCell::Resync { question: 1 });
         }
     }
 

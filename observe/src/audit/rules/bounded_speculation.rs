@@ -1,8 +1,10 @@
 //! The window: nobody runs far beyond what its base has made durable.
 //!
 //! A base's durable tick is at most the newest tick of the cell that the base had taken in when it
-//! spoke. So an upper bound of what the cell may know follows from the bundles alone, and a step
-//! beyond it is a fault whatever the bundles said.
+//! spoke; and where bundles of the cell are missing, or the base's life has just begun, at most
+//! what it was before, until the cell has listed what it holds. So an upper bound of what the cell
+//! may know follows from the bundles and the lists alone, and a step beyond it is a fault whatever
+//! the bundles said.
 
 use crate::audit::{AuditOptions, Cx, Findings, Here, Moments, Watch};
 use crate::facts::Kind;
@@ -11,11 +13,23 @@ use marchland_common::journal::Event;
 use marchland_common::order::{Node, NodeKind, NodeName, Tick};
 use rustc_hash::FxHashMap;
 
+/// What a base life took in of a cell life.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// The newest bundle.
+    n: u64,
+    /// Its tick.
+    newest: Tick,
+    /// Whether the cell has said what it holds since the last bundle that is missing.
+    is_listed: bool,
+    /// The newest tick that may count as durable.
+    counts: Option<Tick>,
+}
+
 pub struct BoundedSpeculation {
     window: u64,
-    /// The newest tick of a cell that a base life took in.
-    taken: FxHashMap<(Node, Node), Tick>,
-    /// The same, as it was when a bundle to that cell left.
+    taken: FxHashMap<(Node, Node), Taken>,
+    /// The newest tick that counted, as it was when a bundle to that cell left.
     echoed: FxHashMap<(Node, Node, u64), (Tick, At)>,
     /// The newest own tick that a cell has heard back, by base name.
     heard: FxHashMap<(Node, NodeName), (Tick, At)>,
@@ -35,11 +49,23 @@ impl BoundedSpeculation {
         let base = moments.node;
         for bundle in &moments.moment.received {
             let taken = self.taken.entry((bundle.peer, base)).or_default();
-            *taken = (*taken).max(bundle.src_tick);
+            if bundle.n > taken.n {
+                taken.is_listed &= bundle.n == taken.n + 1;
+                (taken.n, taken.newest) = (bundle.n, taken.newest.max(bundle.src_tick));
+            }
+        }
+        for event in &moments.moment.events {
+            if let Event::Listed { cell } = event {
+                self.taken.entry((*cell, base)).or_default().is_listed = true;
+            }
         }
         for bundle in &moments.moment.sent {
-            if let Some(taken) = self.taken.get(&(bundle.peer, base)) {
-                self.echoed.insert((base, bundle.peer, bundle.n), (*taken, moments.at));
+            let Some(taken) = self.taken.get_mut(&(bundle.peer, base)) else { continue };
+            if taken.is_listed && taken.n > 0 {
+                taken.counts = taken.counts.max(Some(taken.newest));
+            }
+            if let Some(counts) = taken.counts {
+                self.echoed.insert((base, bundle.peer, bundle.n), (counts, moments.at));
             }
         }
     }

@@ -21,6 +21,9 @@ struct Inbound {
 
 pub struct Fifo {
     sent: FxHashMap<(Node, Node), (u64, At)>,
+    /// Numbers that a life may leave out towards another, because it says that what was for it is
+    /// dropped: that is how the other one learns of it.
+    gone: FxHashMap<(Node, Node), u64>,
     inbound: BTreeMap<(Node, Node), Inbound>,
     commands: FxHashMap<(EntityId, SessionId), (u64, At)>,
     messages: FxHashMap<(EntityId, EntityId), (u64, At)>,
@@ -30,6 +33,7 @@ impl Fifo {
     pub fn new(_: &AuditOptions) -> Self {
         Self {
             sent: FxHashMap::default(),
+            gone: FxHashMap::default(),
             inbound: BTreeMap::new(),
             commands: FxHashMap::default(),
             messages: FxHashMap::default(),
@@ -40,8 +44,9 @@ impl Fifo {
         let key = (moments.node, bundle.peer);
         let last = self.sent.insert(key, (bundle.n, moments.at));
         let before = last.map_or(0, |(n, _)| n);
+        let dropped = self.gone.remove(&key).unwrap_or(0);
         out.check(
-            before.checked_add(1) == Some(bundle.n),
+            bundle.n > before && bundle.n - before - 1 <= dropped,
             None,
             &[last.map(|(_, at)| at), Some(moments.at)],
             || {
@@ -78,12 +83,14 @@ impl Watch for Fifo {
     }
 
     fn on(&mut self, here: &Here<'_>, _: &Cx<'_>, _: &mut Findings) {
-        let Event::Refusal { reason: Refused::BundleGap, from: Some(from), count, .. } =
-            *here.event
-        else {
-            return;
-        };
-        self.inbound.entry((here.node, from)).or_default().refused += u64::from(count);
+        let Event::Refusal { reason, from: Some(from), count, .. } = *here.event else { return };
+        match reason {
+            Refused::BundleGap => {
+                self.inbound.entry((here.node, from)).or_default().refused += u64::from(count);
+            }
+            Refused::PeerGone => *self.gone.entry((here.node, from)).or_default() += 1,
+            _ => {}
+        }
     }
 
     fn on_record(&mut self, moments: &Moments<'_>, cx: &Cx<'_>, out: &mut Findings) {

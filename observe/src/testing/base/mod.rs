@@ -175,7 +175,8 @@ impl Cluster {
 
     pub fn flush_base(&mut self, base: usize) {
         let mut events = Vec::new();
-        if std::mem::take(&mut self.bases[base].recovered) {
+        let recovered = std::mem::take(&mut self.bases[base].recovered);
+        if recovered {
             events.push(Event::Recovered { lsn: Lsn(self.bases[base].now.lsn) });
             let kept = self.bases[base].now.slots.iter();
             events.extend(kept.map(|(slot, (term, _))| Event::SlotKept {
@@ -185,6 +186,9 @@ impl Cluster {
             }));
         }
         self.follow_keys(base, &mut events);
+        if recovered || self.tick == Tick(1) {
+            events.extend((0..CELLS).map(|cell| Event::Listed { cell: self.node(cell) }));
+        }
         if self.tick == Tick(1) {
             for n in 0..self.plan.entities / super::BASES as u64 {
                 self.give_birth(base, 100, None, n as usize % CELLS, &mut events);

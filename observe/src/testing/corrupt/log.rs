@@ -24,6 +24,27 @@ pub fn silent_base(history: &mut History, _: &mut Rng) -> bool {
     true
 }
 
+/// A base misses a bundle of a cell, does not ask what it holds, and counts later ticks of it all
+/// the same.
+pub fn unlisted_loss(history: &mut History, rng: &mut Rng) -> bool {
+    let cells = history.journals.iter().map(|(node, _)| *node);
+    let cells: Vec<Node> = cells.filter(|node| node.name.kind == NodeKind::Cell).collect();
+    let lost = cells[rng.below(cells.len() as u64) as usize];
+    for (node, records) in &mut history.journals {
+        if node.name.kind != NodeKind::Base {
+            continue;
+        }
+        for record in records {
+            if let Record::Tick(tick) = record
+                && tick.tick == Tick(25)
+            {
+                tick.received.retain(|bundle| bundle.peer != lost);
+            }
+        }
+    }
+    true
+}
+
 /// The log reports after what rests on it has left.
 pub fn durable_too_late(
     history: &mut History,

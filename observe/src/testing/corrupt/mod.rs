@@ -169,6 +169,7 @@ corruptions! {
         if let Event::ClientSaw { epoch, .. } = event { *epoch = before(*epoch) }
     });
     "entities run on while their base is silent" => "bounded-speculation", log::silent_base;
+    "ticks count behind a bundle that is missing" => "bounded-speculation", log::unlisted_loss;
     "an answer leaves before it is durable" => "confirmed-is-durable",
     |h, rng| log::durable_too_late(
         h, rng, |event| matches!(event, Event::CommandConfirmed { .. }),

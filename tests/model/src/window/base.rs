@@ -31,11 +31,10 @@ impl Window {
         if bundle.lists {
             (s.base.listed, s.base.asks, s.base.misses_step) = (true, false, false);
         }
-        let omitted = self.mutant == Mutant::ResyncOmitsHeld;
         if !s.base.misses_step {
             s.base.whole_tick = bundle.tick;
         }
-        if s.base.listed || omitted || self.mutant == Mutant::OpensUnlisted {
+        if s.base.listed || self.mutant == Mutant::OpensUnlisted {
             s.base.counted_tick = bundle.tick;
         }
         let nothing_logged = !logs && s.base.logged_tick + 1 == bundle.tick;
@@ -65,7 +64,10 @@ impl Window {
         // What rests on a record that is not on disk is not said.
         let elsewhere = self.mutant == Mutant::NoticeOnOtherStream;
         let notice = if elsewhere || s.base.unsynced { 0 } else { s.base.notice };
-        let asks = std::mem::take(&mut s.base.asks);
+        let asks = s.base.asks;
+        if self.mutant == Mutant::AsksOnce {
+            s.base.asks = false;
+        }
         s.down.push(Report::Durable { tick: s.base.durable_tick, notice, asks });
         if self.mutant == Mutant::NoticeSaidOnce && notice > 0 {
             s.base.notice = 0;
@@ -75,8 +77,6 @@ impl Window {
     /// Sends the Grant of the current epoch.
     pub(super) fn grant(&self, s: &mut Pair) {
         s.down.push(Report::Grant(s.base.epoch));
-        // Who held nothing when it was asked has said nothing: from now on it has something to say.
-        s.base.asks |= !s.base.listed && self.mutant != Mutant::AsksOnce;
     }
 
     /// Writes another owner.

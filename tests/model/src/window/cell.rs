@@ -44,12 +44,11 @@ impl Window {
             }
         }
         let held = s.cell.real.map(|real| real.epoch);
-        let lists = std::mem::take(&mut s.cell.resync)
-            && held.is_some()
-            && self.mutant != Mutant::ResyncOmitsHeld;
-        if lists {
+        let asked = std::mem::take(&mut s.cell.resync);
+        let lists = asked && (held.is_some() || self.mutant != Mutant::SilentIfEmpty);
+        if lists && self.mutant != Mutant::ResyncOmitsHeld {
             // With the list come the steps that are not acknowledged.
-            step = held;
+            step = held.or(step);
         }
         let silent = match self.mutant {
             Mutant::NoEmptyBundles => step.is_none(),

@@ -49,8 +49,11 @@ mutants! {
     GapOpensWindow => Fate::Violates(&[WINDOW_TICKS]),
     /// That an epoch is over is said in one report only.
     NoticeSaidOnce => Fate::Violates(&[STALE_COPY_STOPS]),
-    /// A base that waits for a list asks only once: a cellapp that held nothing then said nothing.
+    /// A base that waits for a list asks only once, and the question may be lost.
     AsksOnce => Fate::GetsStuck,
+    /// A cellapp that holds nothing does not answer. The base goes on asking, and hears an answer
+    /// when something is granted; that costs the granted entity a round trip.
+    SilentIfEmpty => Fate::Harmless,
     /// An owner whose window is shut keeps its first step back until it opens.
     FirstStepWaits => Fate::Harmless,
     /// A cellapp sends nothing in a tick in which nothing changed.
@@ -86,7 +89,8 @@ impl BrokenRule for Mutant {
             Mutant::GapOpensWindow => Budget { losses: 1, ..Budget::default() },
             Mutant::OpensUnlisted => Budget { deadlines: 1, restarts: 1, ..Budget::default() },
             Mutant::NoticeSaidOnce => Budget { deadlines: 1, losses: 1, ..Budget::default() },
-            Mutant::AsksOnce => Budget { restarts: 1, ..Budget::default() },
+            Mutant::AsksOnce => Budget { losses: 1, restarts: 1, ..Budget::default() },
+            Mutant::SilentIfEmpty => Budget { restarts: 1, ..Budget::default() },
             Mutant::FirstStepWaits | Mutant::FirstStepOptional => Budget { grants: 0, ..quiet },
             // Most rules show without a verdict, and the space is much smaller then.
             _ => Budget { verdicts: u8::from(active), ..small.budget },

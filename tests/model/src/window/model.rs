@@ -98,6 +98,13 @@ impl Window {
         }
     }
 
+    /// Whether a report would ask something that is not under way, nor its answer.
+    fn asks_anew(s: &Pair) -> bool {
+        let asks = |report: &Report| matches!(report, Report::Durable { asks: true, .. });
+        let answered = s.cell.resync || s.up.iter().any(|bundle| bundle.lists);
+        s.base.asks && !answered && !s.down.iter().any(asks)
+    }
+
     fn disturbances(&self, s: &Pair, out: &mut Vec<Action>) {
         let (base, used, budget) = (&s.base, &s.used, &self.budget);
         if !base.fenced && used.verdicts < budget.verdicts {
@@ -174,7 +181,7 @@ impl Model for Window {
         }
         let answers = !base.fenced || self.mutant == Mutant::FencedKeepsAdvancing;
         let unlogged = !base.fenced && (base.counted_tick > base.logged_tick || base.unlogged_step);
-        let unreported = base.counted_tick > base.durable_tick || base.asks;
+        let unreported = base.counted_tick > base.durable_tick || Self::asks_anew(s);
         if base.linked
             && answers
             && (unlogged || unreported || base.unsynced || base.hears && !base.heard)

@@ -70,7 +70,7 @@ pub struct Base {
     pub counted_tick: Tick,
     /// The cellapp has said what it holds since the stream was last known to have lost something.
     pub listed: bool,
-    /// The next report asks the cellapp what it holds.
+    /// Every report asks the cellapp what it holds, until it has said so.
     pub asks: bool,
     /// Bundles were lost before the next one that it reads.
     pub gap: bool,
@@ -93,8 +93,8 @@ pub struct Bundle {
     pub tick: Tick,
     /// The step of the entity, if there is one: the epoch it claims.
     pub step: Option<Epoch>,
-    /// It names what the cellapp holds, and with it come all steps that are not acknowledged. A
-    /// list that would name nothing is not sent.
+    /// It names what the cellapp holds, and with it come all steps that are not acknowledged.
+    /// Without a step it names nothing, and says so.
     pub lists: bool,
 }
 

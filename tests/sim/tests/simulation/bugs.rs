@@ -37,10 +37,16 @@ fn unheard(seed: u64) -> SimConfig {
     SimConfig { script, order_every: 1, ticks: 900, ..SimConfig::calm(seed) }
 }
 
+/// Bases that die and come back with their logs, while their cellapps go on.
+fn reborn(seed: u64) -> SimConfig {
+    use Class::{CrashBase, Delays};
+    SimConfig { faults: Faults::of(&[Delays, CrashBase]), ticks: 900, ..SimConfig::of_seed(seed) }
+}
+
 #[test]
 fn without_a_bug_the_same_runs_pass() {
     for seed in 1..=4 {
-        for config in [rough(seed), deadly(seed), unheard(seed)] {
+        for config in [rough(seed), deadly(seed), unheard(seed), reborn(seed)] {
             let judged = judged(&config);
             assert!(judged.complaints.is_empty(), "seed {seed}: {:#?}", judged.complaints);
         }
@@ -159,6 +165,11 @@ fn messages_that_leave_before_they_are_durable_are_caught() {
 #[test]
 fn an_answer_that_leaves_before_it_is_durable_is_caught() {
     base(BaseBug::AnswerEarly, &["confirmed-is-durable", "message-once"]);
+}
+
+#[test]
+fn ticks_that_count_before_a_cellapp_said_what_it_holds_are_caught() {
+    base_in(reborn, BaseBug::CountUnlisted, &["bounded-speculation"]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Actor {
                 BaseToCell::NeedSnapshot { entity, epoch, .. } => {
                     self.whole(owner, *entity, *epoch)
                 }
-                BaseToCell::Resync => self.resync(owner),
+                BaseToCell::Resync { .. } => self.resync(owner),
                 BaseToCell::Command(c) => self.wait(owner, c.entity, msg.clone()),
                 BaseToCell::Inbox(m) => self.wait(owner, m.entity, msg.clone()),
                 BaseToCell::Answer { entity, .. }

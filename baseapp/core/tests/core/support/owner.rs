@@ -44,6 +44,10 @@ pub struct Owner {
     /// Slots whose entities stand still: since which base asked for it, under which term, and
     /// when that was said last.
     pub closed: BTreeMap<SlotId, (Node, Term, Option<Tick>)>,
+    /// Whether it answers by itself what it holds.
+    pub lists: bool,
+    /// The newest question of each base what it holds, until it is answered.
+    pub asked: BTreeMap<Node, u64>,
     /// Slots that run again since its last bundle.
     pub opened: Vec<SlotId>,
     kinds: Option<Arc<Kinds>>,
@@ -65,6 +69,8 @@ impl Owner {
             got: Vec::new(),
             durable: BTreeMap::new(),
             closed: BTreeMap::new(),
+            lists: true,
+            asked: BTreeMap::new(),
             opened: Vec::new(),
             kinds: None,
         }
@@ -102,6 +108,7 @@ impl Owner {
             Msg::CellToBase(msg)
         });
         let mut msgs: Vec<Msg> = msgs.collect();
+        self.list(base, &mine, &mut msgs);
         msgs.extend(self.say_closed(tick, mine));
         let n = self.n.entry(base).or_default();
         *n += 1;
@@ -113,6 +120,23 @@ impl Owner {
         let (n, moment) = (*n, Moment::Flush);
         let bundle = Bundle { n, src_tick: tick, moment, phase_us: 0, header, msgs };
         Some(Frame { from: self.node, bundle })
+    }
+
+    /// Answers a question: what it holds and has not just said, and that this was all.
+    fn list(&mut self, base: Node, mine: impl Fn(EntityId) -> bool, msgs: &mut Vec<Msg>) {
+        let Some(question) = self.asked.get(&base).copied().filter(|_| self.lists) else { return };
+        self.asked.remove(&base);
+        let runs = |id: EntityId| mine(id) && !self.closed.contains_key(&id.slot());
+        for (entity, copy) in self.copies.iter().filter(|(id, _)| runs(**id)) {
+            let (entity, Claim { epoch, seq, digest, .. }) = (*entity, copy.clone());
+            let known = msgs.iter().any(|msg| {
+                matches!(msg, Msg::CellToBase(CellToBase::Holding { entity: e, .. }) if *e == entity)
+            });
+            if !known {
+                msgs.push(Msg::CellToBase(CellToBase::Holding { entity, epoch, seq, digest }));
+            }
+        }
+        msgs.push(Msg::CellToBase(CellToBase::Listed { question }));
     }
 
     /// Says which slots stand still, to whoever keeps them by now.
@@ -175,6 +199,9 @@ impl Owner {
                 BaseToCell::Fenced { entity, epoch, .. }
                 | BaseToCell::Release { entity, epoch } => {
                     self.copies.retain(|id, copy| id != entity || copy.epoch > *epoch);
+                }
+                BaseToCell::Resync { question } => {
+                    self.asked.insert(base, *question);
                 }
                 BaseToCell::CloseSlots(slots) if !self.deaf => self.close(base, slots),
                 BaseToCell::OpenSlots(slots) => self.open(slots),
