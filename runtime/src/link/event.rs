@@ -169,3 +169,26 @@ impl LinkEvent {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marchland_common::order::NodeKind;
+
+    #[test]
+    fn the_journal_is_told_of_the_connections_that_carry_what_is_ordered_and_of_no_others() {
+        let peer = Node::new(NodeKind::Base, 1, 7);
+        for (direction, dialed) in [(Direction::Outgoing, true), (Direction::Incoming, false)] {
+            let told = |channel| {
+                let why = String::new();
+                let ended = LinkEvent::Disconnected { peer, channel, direction, why };
+                [LinkEvent::Connected { peer, channel, direction }.fact(), ended.fact()]
+            };
+            let expected = [Event::LinkBegan { peer, dialed }, Event::LinkEnded { peer, dialed }];
+            assert_eq!(told(ChannelId::ORDERED), expected.map(Some));
+            assert_eq!(told(ChannelId::BULK), [None, None]);
+        }
+        let lost = LinkEvent::NoLink { to: peer, n: 3 };
+        assert_eq!((lost.fact().is_some(), lost.fact()), (true, lost.refusal()));
+    }
+}
