@@ -4,19 +4,22 @@
 use crossbeam_channel::Sender;
 use dashmap::DashMap;
 use marchland_baseapp_core::io::{BaseOrder, EntityBrief, OrderAnswer};
+use marchland_common::cluster::SlotMove;
 use marchland_common::msg::HandoffRefusal;
 use marchland_common::order::{EntityId, Incarnation, Node, NodeName, SpaceId};
 use marchland_common::world::{Kinds, Place, Pos, Value};
+use marchland_proto::convert::{gives_from_wire, move_to_wire};
 use marchland_proto::operator::process_server::Process;
 use marchland_proto::operator::{
-    CreateEntitiesReply, CreateEntitiesRequest, EntityReply, GetEntityRequest, HandoffReply,
-    HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply, ListEntitiesRequest,
+    CreateEntitiesReply, CreateEntitiesRequest, DrainReply, DrainRequest, EntityReply,
+    GetEntityRequest, HandoffReply, HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply,
+    ListEntitiesRequest, MoveSlotsReply, MoveSlotsRequest,
 };
 use marchland_runtime::process::Introduction;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 
@@ -24,6 +27,8 @@ use tonic::{Request, Response, Status};
 const LOOK_MAX: Duration = Duration::from_millis(900);
 /// How much longer than its own deadline an order is waited for.
 const ORDER_GRACE: Duration = Duration::from_millis(300);
+/// Most slots that one request gives away.
+const GIVE_MAX: usize = 256;
 /// Most entities that one request creates.
 const CREATE_MAX: usize = 1_000;
 
@@ -49,6 +54,8 @@ pub(crate) struct Door {
     pub(crate) looks: Sender<Look>,
     pub(crate) orders: Sender<BaseOrder>,
     pub(crate) open: Arc<OpenOrders>,
+    /// Which slots are on their way from here.
+    pub(crate) moves: watch::Receiver<Vec<SlotMove>>,
 }
 
 /// Orders that wait for their end.
@@ -136,6 +143,21 @@ impl Process for Door {
     ) -> Result<Response<CreateEntitiesReply>, Status> {
         self.create(request.into_inner()).await.map(Response::new)
     }
+
+    async fn drain(&self, request: Request<DrainRequest>) -> Result<Response<DrainReply>, Status> {
+        self.about.drain(request.get_ref()).map(Response::new)
+    }
+
+    async fn move_slots(
+        &self,
+        request: Request<MoveSlotsRequest>,
+    ) -> Result<Response<MoveSlotsReply>, Status> {
+        self.give_slots(request.get_ref())?;
+        let Node { name, incarnation } = self.about.node;
+        let moves = self.moves.borrow().iter().map(move_to_wire).collect();
+        let (name, incarnation) = (name.to_string(), incarnation.0);
+        Ok(Response::new(MoveSlotsReply { name, incarnation, moves }))
+    }
 }
 
 impl Door {
@@ -173,6 +195,21 @@ impl Door {
             pinned: brief.pinned.map(|t| t.0),
             durable: durable.collect(),
         }
+    }
+
+    /// Hands orders to the tick thread. What they come to, the moves under way say.
+    fn give_slots(&self, request: &MoveSlotsRequest) -> Result<(), Status> {
+        let gives = gives_from_wire(request);
+        let gives = gives.map_err(|bad| Status::invalid_argument(bad.to_string()))?;
+        if gives.iter().map(|(_, slots)| slots.len()).sum::<usize>() > GIVE_MAX {
+            return Err(Status::invalid_argument("at most 256 slots at once: there are no more"));
+        }
+        for (to, slots) in gives {
+            if self.orders.try_send(BaseOrder::GiveSlots { slots, to }).is_err() {
+                return Err(Status::resource_exhausted("too many orders wait; try again"));
+            }
+        }
+        Ok(())
     }
 
     async fn hand_over(&self, request: HandoffRequest) -> Result<HandoffReply, Status> {

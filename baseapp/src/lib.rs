@@ -4,6 +4,7 @@ mod belongs;
 mod broken;
 mod door;
 pub mod gateway;
+mod leaving;
 pub mod log;
 mod process;
 mod run;

@@ -5,18 +5,20 @@ use crate::gateway::{Funnel, Told};
 use crate::log::{Log, LogReport};
 use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
-use marchland_baseapp_core::io::{BaseInput, BaseOrder, BaseOutput, ClientEvent};
+use marchland_baseapp_core::io::{BaseInput, BaseOrder, BaseOutput, BaseStats, ClientEvent};
+use marchland_common::cluster::SlotMove;
 use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Lsn, NodeName, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::journal::ReleaseTicket;
-use marchland_runtime::process::{Hold, HoldNews, MapFeed, Surroundings};
+use marchland_runtime::process::{DrainOrder, Hold, HoldNews, MapFeed, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Client words taken in a tick; the rest waits for the next.
 const CLIENT_EVENTS_MAX: usize = 20_000;
@@ -40,6 +42,9 @@ pub(crate) struct BaseTick {
     pub(crate) asked: Receiver<BaseOrder>,
     pub(crate) looks: Receiver<Look>,
     pub(crate) open: Arc<OpenOrders>,
+    /// Which slots are on their way from here.
+    pub(crate) moves: watch::Sender<Vec<SlotMove>>,
+    pub(crate) drain: DrainOrder,
     pub(crate) funnel: Funnel,
     /// What the log reported and the core was not told.
     pub(crate) durable: Option<Lsn>,
@@ -173,6 +178,20 @@ impl BaseTick {
         health.figures(tick.0, 0, 0, entities, sessions);
         counters.counter("commands_waiting").set(stats.commands as u64);
         counters.counter("handoffs_open").set(stats.in_handoff as u64);
+        counters.counter("slots_moving").set(stats.moves.len() as u64);
+        health.set_drained(self.is_drained(&stats));
+        self.moves.send_if_modified(|moves| {
+            let differs = *moves != stats.moves;
+            *moves = stats.moves;
+            differs
+        });
+    }
+
+    /// Nothing is left here that somebody else has to take, and the log says so durably.
+    fn is_drained(&self, stats: &BaseStats) -> bool {
+        let keeps = || self.feed.seen().slots.iter().any(|s| s.base == self.name);
+        let is_empty = stats.entities == 0 && stats.moves.is_empty();
+        self.drain.is_given() && is_empty && stats.lsn.0 == stats.lsn.1 && !keeps()
     }
 
     fn hear_log(&mut self) {

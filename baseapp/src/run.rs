@@ -6,6 +6,7 @@ use crate::door::{Door, OpenOrders};
 use crate::gateway::{
     Funnel, GATEWAY, GATEWAY_INSIDE, Gateway, GatewayService, PlayRules, note_name,
 };
+use crate::leaving::Leaving;
 use crate::log::{
     Folder, Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery, Storage, Unbegun,
 };
@@ -21,9 +22,9 @@ use marchland_runtime::coord::{
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    AdvertisedAddr, Bound, HealthBoard, Introduction, LifeOver, MapFeed, PauseWatch, PeerAddresses,
-    PeerBook, ProcessOptions, ShutdownWatch, StartError, Started, Surroundings, bind,
-    bind_to_peers, life_over, open_journal, prepare_dir, start,
+    AdvertisedAddr, Bound, DrainOrder, HealthBoard, Introduction, LifeOver, MapFeed, PauseWatch,
+    PeerAddresses, PeerBook, ProcessOptions, Shutdown, ShutdownWatch, StartError, Started,
+    Surroundings, bind, bind_to_peers, life_over, open_journal, prepare_dir, start,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
@@ -32,6 +33,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 use tower::util::MapRequestLayer;
 
 /// How a baseapp runs.
@@ -89,8 +91,6 @@ const ASKED_MAX: usize = 8_192;
 const LOOKS_MAX: usize = 1_024;
 /// How long the parts may take to end.
 const END_MAX: Duration = Duration::from_secs(1);
-/// How long clients have to hear that their streams end.
-const GOODBYE: Duration = Duration::from_millis(150);
 
 /// Runs until asked to end. `ready` is told the addresses of the link and of the gateway once the
 /// name is held.
@@ -192,6 +192,7 @@ impl Parts<'_> {
         let (ask, asked) = crossbeam_channel::bounded(ASKED_MAX);
         let (look, looks) = crossbeam_channel::bounded(LOOKS_MAX);
         let rules = PlayRules { step, ..self.options.rules.clone() };
+        let (closing, closed) = Shutdown::new();
         let gateway = Gateway::new(
             self.node.name,
             doors.client.advertised.clone(),
@@ -199,7 +200,7 @@ impl Parts<'_> {
             rules,
             say,
             self.counters.clone(),
-            self.shutdown.clone(),
+            closed,
         );
         let base = BaseConfig::new(self.node, self.options.process.seed, clock_key.step_us);
         let base = BaseConfig { ids_from, ..base };
@@ -213,13 +214,16 @@ impl Parts<'_> {
         )?;
         let (health, counters) = (HealthBoard::default(), self.counters.clone());
         let around = Surroundings::new(journal, links, pauses, health.clone(), counters.clone());
+        let (moves, moving) = watch::channel(Vec::new());
+        let drain = DrainOrder::default();
         let door = Door {
-            about: Introduction { node: self.node, health, counters },
+            about: Introduction { node: self.node, health, counters, drain: Some(drain.clone()) },
             kinds,
             step,
             looks: look,
             orders: ask,
             open: Arc::new(OpenOrders::new(self.node.incarnation)),
+            moves: moving,
         };
         let tick = BaseTick {
             name: self.node.name,
@@ -232,6 +236,8 @@ impl Parts<'_> {
             asked,
             looks,
             open: door.open.clone(),
+            moves,
+            drain,
             funnel: Funnel::spawn(gateway.clone()),
             durable: None,
             unlogged: VecDeque::new(),
@@ -241,7 +247,8 @@ impl Parts<'_> {
         };
         let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
             .map_err(|e| BaseError::Tick(e.to_string()))?;
-        let served = self.serve(doors, &plane, &times, door, gateway, &ticking).await;
+        let clients = Clients { gateway, closing };
+        let served = self.serve(doors, &plane, &times, door, clients, &ticking).await;
         let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 3)).await;
         if !matches!(stopped, Ok(Some(_))) {
             tracing::error!("the tick thread did not end in time");
@@ -256,9 +263,16 @@ impl Parts<'_> {
         plane: &LinkPlane,
         times: &LinkTimes,
         door: Door,
-        gateway: Arc<Gateway>,
+        clients: Clients,
         ticking: &TickLoop,
     ) -> Result<(), BaseError> {
+        let leaving = Leaving {
+            registration: self.registration,
+            feed: &self.feed,
+            health: door.about.health.clone(),
+            drain: door.about.drain.clone().unwrap_or_default(),
+            closing: clients.closing,
+        };
         let inner = server(times)
             .add_service(plane.service())
             .add_service(plane.witness(self.node))
@@ -266,9 +280,8 @@ impl Parts<'_> {
             .serve_with_incoming(incoming(doors.link.listener));
         let outer = server(times)
             .layer(MapRequestLayer::new(note_name::<tonic::body::Body>))
-            .add_service(GatewayService::server(gateway))
+            .add_service(GatewayService::server(clients.gateway))
             .serve_with_incoming(incoming(doors.client.listener));
-        let mut asked = self.shutdown.clone();
         let ticks = async {
             while !ticking.is_finished() {
                 tokio::time::sleep(Duration::from_millis(200)).await;
@@ -283,11 +296,7 @@ impl Parts<'_> {
                 self.over.store(true, Ordering::Release);
                 Err(BaseError::Over(over))
             }
-            () = async {
-                asked.asked().await;
-                // Streams are told that they end; their clients come back elsewhere or later.
-                tokio::time::sleep(GOODBYE).await;
-            } => Ok(()),
+            () = leaving.leave(self.shutdown.clone()) => Ok(()),
         }
     }
 
@@ -312,12 +321,20 @@ impl Parts<'_> {
         };
         let recovered = replay(kinds, entries(log.recovery()))
             .map_err(|error| BrokenLog::unfit(&folder, &error))?;
-        let is_new = entries(log.recovery()).all(is_about_slots);
+        // One that gave everything away may hold nothing either, but it was shortened since.
+        let was_shortened = log.recovery().checkpoint.is_some();
+        let is_new = !was_shortened && entries(log.recovery()).all(is_about_slots);
         let ids_from = before_the_log(self.options, &self.coord, &recovered.store).await?;
         let wake = waker.clone();
         let (log, _) = log.begin(LogConfig::STANDARD, Box::new(move || wake.wake()))?;
         Ok(Opened { log, recovered, ids_from, is_new })
     }
+}
+
+/// Where clients come in, and how they are told that their streams end.
+struct Clients {
+    gateway: Arc<Gateway>,
+    closing: Shutdown,
 }
 
 /// An open log and what it held.

@@ -14,11 +14,12 @@ use marchland_runtime::coord::{
 };
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    HealthBoard, Introduction, LifeOver, MapFeed, NoRecordsDoor, PauseWatch, PeerAddresses,
-    PeerBook, ShutdownWatch, Surroundings, life_over, open_journal,
+    DrainOrder, HealthBoard, Introduction, LifeOver, MapFeed, NoRecordsDoor, PauseWatch,
+    PeerAddresses, PeerBook, ShutdownWatch, Surroundings, life_over, open_journal,
 };
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,6 +46,7 @@ pub(crate) struct Life<'a> {
     pub(crate) options: &'a CellOptions,
     pub(crate) registration: &'a Registration,
     pub(crate) shutdown: ShutdownWatch,
+    pub(crate) drain: DrainOrder,
 }
 
 impl Life<'_> {
@@ -85,7 +87,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     async fn run(self, door: TcpListener, addresses: PeerAddresses) -> Result<Ended, CellError> {
-        let Life { options, registration, ref shutdown } = self.life;
+        let Life { options, registration, ref shutdown, ref drain } = self.life;
         let (meta, clock_key) = self.founded;
         let schema = options.world.kinds().schema_hash();
         let ticks = TickConfig::of_key(&clock_key, Duration::ZERO);
@@ -119,6 +121,7 @@ impl Parts<'_> {
             workshop: Workshop::new(options.work, io, self.counters.clone()),
             registered: registration.state(),
             shutdown: shutdown.clone(),
+            drain: drain.clone(),
             flags: flags.clone(),
             accepts: true,
             draining: false,
@@ -129,7 +132,12 @@ impl Parts<'_> {
             TickLoop::start(ticks, clock, observations, Waker::new(), &self.counters, tick)
                 .map_err(|e| CellError::Tick(e.to_string()))?;
         let about = NoRecordsDoor {
-            about: Introduction { node: self.node, health, counters: self.counters.clone() },
+            about: Introduction {
+                node: self.node,
+                health,
+                counters: self.counters.clone(),
+                drain: Some(drain.clone()),
+            },
             elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
         };
         let served = self.serve(door, &plane, &times, about, &ticking, &flags).await;
@@ -169,6 +177,7 @@ impl Parts<'_> {
                 let _ = timeout(END_MAX, is_set(&flags.over)).await;
                 Ok(Ended::Over(over))
             }
+            never = self.say_when_draining() => match never {},
             () = async {
                 asked.asked().await;
                 self.drain(&flags.drained).await;
@@ -176,8 +185,18 @@ impl Parts<'_> {
         }
     }
 
+    /// Everybody is told when this process gives away what it has. It stays until it is asked to
+    /// end.
+    async fn say_when_draining(&self) -> Infallible {
+        self.life.drain.given().await;
+        tracing::info!("ordered to give away what is here");
+        self.life.registration.publish(|info| info.state = MemberState::Draining);
+        std::future::pending().await
+    }
+
     /// Waits until everything is handed over, while somebody else is there to take it.
     async fn drain(&self, drained: &AtomicBool) {
+        self.life.drain.give();
         self.life.registration.publish(|info| info.state = MemberState::Draining);
         let done = async {
             while !drained.load(Ordering::Acquire) && self.somebody_takes() {

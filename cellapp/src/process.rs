@@ -12,7 +12,9 @@ use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::coord::RegState;
 use marchland_runtime::link::LinkEvent;
-use marchland_runtime::process::{Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings};
+use marchland_runtime::process::{
+    DrainOrder, Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings,
+};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -32,6 +34,7 @@ pub(crate) struct CellTick {
     pub(crate) load: DeclaredLoad,
     pub(crate) registered: watch::Receiver<RegState>,
     pub(crate) shutdown: ShutdownWatch,
+    pub(crate) drain: DrainOrder,
     pub(crate) flags: Flags,
     /// Whether the core takes grants, as it was told.
     pub(crate) accepts: bool,
@@ -48,7 +51,7 @@ impl TickProcess for CellTick {
         self.around.hear_pause(now);
         self.around.hear_journal();
         self.hear_registration();
-        self.hear_shutdown();
+        self.hear_drain();
         self.orders.extend(self.around.holds.news().map(|news| match news {
             HoldNews::Freeze => CellOrder::Freeze,
             HoldNews::Thaw => CellOrder::Thaw,
@@ -136,8 +139,10 @@ impl CellTick {
         matches!(change, MapChange::Dead(lives) if lives.contains(&self.node.incarnation))
     }
 
-    fn hear_shutdown(&mut self) {
-        if self.shutdown.is_asked() && !self.draining {
+    /// It gives everything away when it is ordered to, and when it is to end.
+    fn hear_drain(&mut self) {
+        let leaves = self.shutdown.is_asked() || self.drain.is_given();
+        if leaves && !self.draining {
             self.draining = true;
             self.orders.push(CellOrder::Drain);
         }
@@ -165,7 +170,9 @@ impl CellTick {
     fn see_whether_drained(&mut self, stats: &CellStats) {
         let empty = self.draining && stats.reals == 0 && stats.parked == 0;
         self.empty_ticks = if empty { self.empty_ticks + 1 } else { 0 };
-        if self.empty_ticks > EMPTY_TICKS {
+        let drained = self.empty_ticks > EMPTY_TICKS;
+        self.around.health.set_drained(drained);
+        if drained {
             self.flags.drained.store(true, Ordering::Release);
         }
     }

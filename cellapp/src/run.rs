@@ -6,7 +6,7 @@ use crate::work::WorkRules;
 use marchland_cellapp_core::behaviour::World;
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::process::{
-    Bound, LifeOver, ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers,
+    Bound, DrainOrder, LifeOver, ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers,
     prepare_dir, start,
 };
 use std::collections::BTreeMap;
@@ -68,6 +68,8 @@ pub async fn run(
     // there.
     let listener = listener.into_std()?;
     let mut ready = Some(ready);
+    // It outlives a life: who was drained takes nothing under another incarnation either.
+    let drain = DrainOrder::default();
     loop {
         let Started { coord, registration } =
             start(&options.process, advertised.clone(), BTreeMap::new()).await?;
@@ -76,7 +78,8 @@ pub async fn run(
         }
         let door = TcpListener::from_std(listener.try_clone()?)?;
         let shutdown = shutdown.clone();
-        let life = Life { options: &options, registration: &registration, shutdown };
+        let drain = drain.clone();
+        let life = Life { options: &options, registration: &registration, shutdown, drain };
         let ended = life.live(coord, door).await;
         if let Err(error) = registration.close(REVOKE_MAX).await {
             tracing::warn!(%error, "the lease was not given back; it runs out by itself");

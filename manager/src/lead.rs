@@ -1,5 +1,6 @@
 //! Leading: while the leader key is held, facts become plans and plans become guarded writes.
 
+use crate::carrier::{Reported, carry};
 use crate::fan_out::health;
 use crate::operator::Door;
 use crate::spaces::{value_of, wanted};
@@ -7,7 +8,7 @@ use crate::watch::Bench;
 use bytes::Bytes;
 use marchland_common::order::{Node, NodeKind};
 use marchland_common::world::Layout;
-use marchland_manager_core::{CellLoad, Facts, Plan, SpaceSpec, Write, plan};
+use marchland_manager_core::{CellLoad, Facts, Give, Plan, SpaceSpec, Write, plan};
 use marchland_runtime::coord::{
     ClockValue, CoordClient, Guard, Key, LeaderError, Leadership, MetaValue, NotLeader, SlotValue,
     SpaceValue, Txn,
@@ -27,6 +28,12 @@ const WRITES_A_TXN: usize = 60;
 /// How busy cellapps are, by life.
 type Loads = BTreeMap<Node, CellLoad>;
 
+/// What is learned by asking; a plan takes what is known.
+struct Sources {
+    loads: watch::Receiver<Loads>,
+    reported: watch::Receiver<Reported>,
+}
+
 /// What leading needs.
 pub(crate) struct Leader<'a> {
     pub(crate) coord: &'a CoordClient,
@@ -44,24 +51,38 @@ pub(crate) struct Leader<'a> {
 impl Leader<'_> {
     /// Leads until the key is lost or a write is refused because of it.
     pub(crate) async fn lead(&self, door: &Door) -> LeaderError {
-        // Whoever does not answer makes nobody wait: a plan takes the loads that are known.
+        // Whoever does not answer makes nobody wait.
         let (loads, known) = watch::channel(Loads::new());
+        let (reports, reported) = watch::channel(Reported::default());
+        let (gives, wanted) = watch::channel(Vec::new());
+        let sources = Sources { loads: known, reported };
         tokio::select! {
-            error = self.plan(door, &known) => error,
+            error = self.plan(door, sources, &gives) => error,
+            never = carry(door, wanted, &reports) => match never {},
             error = self.bench.run() => error,
             never = weigh(door, &loads) => match never {},
             () = self.leadership.lost() => NotLeader::Deposed(self.leadership.term()).into(),
         }
     }
 
-    async fn plan(&self, door: &Door, loads: &watch::Receiver<Loads>) -> LeaderError {
+    async fn plan(
+        &self,
+        door: &Door,
+        mut sources: Sources,
+        gives: &watch::Sender<Vec<Give>>,
+    ) -> LeaderError {
         let began = Instant::now();
         let mut changes = door.feed.subscribe();
         loop {
             let seen = changes.borrow_and_update().clone();
-            let facts = self.facts(&seen, loads, began);
+            let facts = self.facts(&seen, &mut sources, began);
             let plan = plan(&facts);
             self.waiting.send_replace(plan.waiting.clone());
+            gives.send_if_modified(|wanted| {
+                let differs = *wanted != plan.gives;
+                wanted.clone_from(&plan.gives);
+                differs
+            });
             let written = match self.found(&seen).await {
                 Ok(()) => self.carry_out(&plan, &seen, &facts).await,
                 Err(error) => Err(error),
@@ -73,6 +94,7 @@ impl Leader<'_> {
             }
             tokio::select! {
                 _ = changes.changed() => {}
+                _ = sources.reported.changed() => {}
                 () = sleep(LOOK_EVERY) => {}
             }
         }
@@ -117,18 +139,20 @@ impl Leader<'_> {
         Ok(kv.json::<MetaValue>(&key)?.origin_wall_ms)
     }
 
-    fn facts(&self, seen: &Seen, loads: &watch::Receiver<Loads>, began: Instant) -> Facts {
+    fn facts(&self, seen: &Seen, sources: &mut Sources, began: Instant) -> Facts {
+        let Reported { moves, slow } = sources.reported.borrow_and_update().clone();
         Facts {
             members: seen.core_members(),
             dead: seen.dead.clone(),
             slots: seen.slots.clone(),
             layouts: seen.spaces.iter().map(|(id, v)| (*id, v.layout.clone())).collect(),
             specs: wanted(seen),
-            loads: loads.borrow().clone(),
+            moves,
+            slow,
+            loads: sources.loads.borrow().clone(),
             cells_awaited: self.cells_awaited,
             bases_awaited: self.bases_awaited,
             waited_enough: began.elapsed() >= self.wait_max,
-            ..Facts::default()
         }
     }
 

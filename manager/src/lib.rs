@@ -5,6 +5,8 @@
 //! write is a transaction guarded by its leader key; what a deposed manager still tries, fails.
 
 mod address_book;
+mod carrier;
+mod drains;
 mod fan_out;
 mod lead;
 mod operator;

@@ -3,19 +3,19 @@
 use crate::address_book::AddressBook;
 use crate::status::{status, without_leader};
 use crate::watch::Findings;
-use crate::{fan_out, pass_on, spaces};
+use crate::{drains, fan_out, pass_on, spaces};
 use marchland_common::order::{EntityId, NodeKind, NodeName, SpaceId};
 use marchland_proto::operator::operator_server::Operator;
 use marchland_proto::operator::{
-    CreateSpaceRequest, EntityReply, GetEntityRequest, HandoffReply, HandoffRequest,
-    ListEntitiesReply, ListEntitiesRequest, RemoveSpaceRequest, SpaceReply, StatusReply,
-    StatusRequest,
+    CreateSpaceRequest, DrainReply, DrainRequest, EntityReply, GetEntityRequest, HandoffReply,
+    HandoffRequest, ListEntitiesReply, ListEntitiesRequest, RemoveSpaceRequest, SpaceReply,
+    StatusReply, StatusRequest,
 };
 use marchland_runtime::coord::{CoordClient, Leadership};
 use marchland_runtime::process::MapFeed;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
 
@@ -36,6 +36,8 @@ pub(crate) struct Door {
     pub(crate) findings: watch::Receiver<Findings>,
     /// The right to write, while this manager leads.
     pub(crate) leads: watch::Receiver<Option<Arc<Leadership>>>,
+    /// Held while an order to drain is given.
+    pub(crate) drains: Arc<Mutex<()>>,
 }
 
 #[tonic::async_trait]
@@ -117,6 +119,16 @@ impl Operator for Door {
         }
         let removed = spaces::remove(&self.coord, &leadership, SpaceId(space), &seen).await;
         removed.map(Response::new)
+    }
+
+    async fn drain(&self, request: Request<DrainRequest>) -> Result<Response<DrainReply>, Status> {
+        let seen = self.feed.seen();
+        if self.leadership().is_none() {
+            let mut leader = pass_on::leader(&request, &seen, self.book.dial_from)?;
+            let asked = leader.drain(pass_on::marked(request.into_inner()));
+            return pass_on::answer(asked, &seen).await;
+        }
+        drains::drain(self, request.get_ref()).await.map(Response::new)
     }
 }
 

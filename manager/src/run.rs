@@ -92,6 +92,7 @@ pub async fn run(
         waiting: reports.waiting.subscribe(),
         findings: reports.findings.subscribe(),
         leads: reports.leads.subscribe(),
+        drains: Arc::default(),
     };
     let node = registration.node();
     let office = Office {
@@ -108,7 +109,7 @@ pub async fn run(
     };
     let leading = tokio::spawn(office.lead_for_ever());
     let process = NoRecordsDoor {
-        about: Introduction { node, health: HealthBoard::default(), counters },
+        about: Introduction { node, health: HealthBoard::default(), counters, drain: None },
         elsewhere: "a manager keeps no entities; ask a baseapp",
     };
     ready(&advertised);

@@ -22,7 +22,7 @@ async fn read(door: &Door, mut reasons: Vec<String>) -> StatusReply {
     let seen = door.feed.seen();
     let health = health(&door.book, &seen).await;
     let mut members: Vec<MemberStatus> =
-        seen.members.iter().map(|m| member_status(m, health.get(&m.node()))).collect();
+        seen.members.iter().map(|m| member_status(&seen, m, health.get(&m.node()))).collect();
     members.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     let spaces: Vec<SpaceStatus> = seen.spaces.values().map(space_status).collect();
     reasons.extend(missing(&seen));
@@ -53,8 +53,9 @@ fn missing(seen: &Seen) -> Vec<String> {
     missing
 }
 
-fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus {
+fn member_status(seen: &Seen, member: &Member, health: Option<&HealthReply>) -> MemberStatus {
     let name = member.info.name;
+    let slots = seen.slots.iter().filter(|s| s.base == name).count();
     let state = match (member.info.state, health) {
         (_, None) => "unreachable",
         (MemberState::Draining | MemberState::Leaving, _) => "draining",
@@ -67,6 +68,7 @@ fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus 
         state: state.to_owned(),
         link: member.info.link_addr.clone(),
         gateway: member.info.extra.get("gateway").cloned().unwrap_or_default(),
+        slots: u32::try_from(slots).unwrap_or(u32::MAX),
         ..MemberStatus::default()
     };
     match health {
@@ -76,12 +78,17 @@ fn member_status(member: &Member, health: Option<&HealthReply>) -> MemberStatus 
             status.entities = h.entities;
             status.sessions = h.sessions;
             status.tick = h.tick;
+            status.drained = h.drained && slots == 0 && !owns_cells(seen, member);
             status.reasons.clone_from(&h.reasons);
             status.counters.clone_from(&h.counters);
         }
         None => status.reasons.push("it does not answer".to_owned()),
     }
     status
+}
+
+fn owns_cells(seen: &Seen, member: &Member) -> bool {
+    seen.spaces.values().any(|value| value.layout.is_owned_by(member.node()))
 }
 
 fn space_status(value: &SpaceValue) -> SpaceStatus {

@@ -39,6 +39,8 @@ pub(crate) enum Verb {
     Entity(EntityArgs),
     /// Hands an entity over to another cellapp.
     Handoff(HandoffArgs),
+    /// Has a cellapp or a baseapp give away what it has, so that it can be stopped.
+    Drain(DrainArgs),
     /// Creates and removes spaces.
     Space(SpaceArgs),
     /// Shows in which order things happened to an entity, across processes.
@@ -221,6 +223,21 @@ pub(crate) struct HandoffArgs {
     /// What decides who goes where.
     #[arg(long, default_value_t = 1, requires = "random")]
     pub(crate) seed: u64,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DrainArgs {
+    #[command(flatten)]
+    pub(crate) ask: Ask,
+    /// The process, like base-1. It stays until it is stopped, and serves again once it is started
+    /// again.
+    pub(crate) name: NodeName,
+    /// Waits until nothing is left there.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// How long to wait at most. What is left by then is given away all the same.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse)]
+    pub(crate) within: Duration,
 }
 
 #[derive(Clone, Debug, Args)]

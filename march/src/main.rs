@@ -55,6 +55,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Status(args) => verbs::status::run(args).await,
             Verb::Entity(args) => verbs::entity::run(args).await,
             Verb::Handoff(args) => verbs::handoff::run(args).await,
+            Verb::Drain(args) => verbs::drain::run(args).await,
             Verb::Space(args) => verbs::space::run(args).await,
             Verb::Order(args) => verbs::order::run(&args),
             Verb::Audit(args) => verbs::audit::run(&args),

@@ -52,7 +52,7 @@ fn options(etcd: &str) -> ProcessOptions {
 fn here(name: NodeName) -> NoRecordsDoor {
     let node = Node { name, incarnation: Incarnation(1) };
     let (health, counters) = (HealthBoard::default(), Counters::default());
-    let about = Introduction { node, health, counters };
+    let about = Introduction { node, health, counters, drain: None };
     NoRecordsDoor { about, elsewhere: "ask somebody else" }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// In how many ticks an audit sees each thing at least once.
-const PLAY_TICKS: u64 = 120;
+pub const PLAY_TICKS: u64 = 120;
 
 /// How long leases live, and what is longer: short here, as people run it in `make soak`.
 fn leases() -> (&'static str, Duration) {
@@ -25,7 +25,7 @@ fn outlive_a_lease() {
     std::thread::sleep(leases().1);
 }
 
-fn demo(more: &[&str]) -> Demo {
+pub fn demo(more: &[&str]) -> Demo {
     let small = ["--bots", "40", "--wolves", "60", "--ttl", leases().0];
     Demo::start(&[&small, more].concat())
 }
@@ -35,16 +35,16 @@ fn pid(demo: &Demo, name: &str) -> u32 {
     u32::try_from(pid).unwrap()
 }
 
-fn send(demo: &Demo, name: &str, what: Signal) {
+pub fn send(demo: &Demo, name: &str, what: Signal) {
     signal(pid(demo, name), what);
 }
 
-fn status(demo: &Demo) -> Value {
+pub fn status(demo: &Demo) -> Value {
     last_json(&demo.ask(&["status", "--json"]))
 }
 
 /// The lives that are registered, by name.
-fn lives(status: &Value) -> BTreeMap<String, u64> {
+pub fn lives(status: &Value) -> BTreeMap<String, u64> {
     let members = status["members"].as_array().unwrap();
     let life =
         |m: &Value| (m["name"].as_str().unwrap().to_owned(), m["incarnation"].as_u64().unwrap());
@@ -120,6 +120,11 @@ fn restores(journals: &Path) -> Vec<u64> {
 /// Plays for long enough that an audit sees each thing at least once, ends the demo, and holds its
 /// report against what must be true whatever died.
 fn must_pass(demo: Demo) -> Vec<u64> {
+    must_pass_and_keep(demo).0
+}
+
+/// The same, with the folder that it left.
+pub fn must_pass_and_keep(demo: Demo) -> (Vec<u64>, tempfile::TempDir) {
     let played = status(&demo)["tick"].as_u64().unwrap() + PLAY_TICKS;
     until("everybody to have played", || (status(&demo)["tick"].as_u64()? > played).then_some(()));
     let (_, report, left) = demo.end_and_keep();
@@ -130,7 +135,7 @@ fn must_pass(demo: Demo) -> Vec<u64> {
     let gaps = restores(&dir.join("journals"));
     let (half, all) = (gaps.get(gaps.len() / 2), gaps.last());
     eprintln!("restored {} entities; ticks without one: p50 {half:?}, most {all:?}", gaps.len());
-    gaps
+    (gaps, left)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Real processes: the demo as people start it, bad input, hostile clients, a real
+//! Real processes: the demo as people start it, processes that are drained, bad input, hostile clients, a real
 //! etcd, processes that pause, end and are cut off, the whole cluster off and on again, logs and stores
 //! that are lost, damaged or another's, and whatever processes wait for standing still.
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
@@ -6,6 +6,7 @@
 mod bad_input;
 mod client;
 mod demo;
+mod drains;
 mod drills;
 mod failover;
 mod gateways;

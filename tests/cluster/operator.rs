@@ -88,6 +88,20 @@ fn what_does_not_exist_or_cannot_be_is_refused_with_its_exit_code() {
     let unmoved = demo.ask(&["handoff", "987654321", "--to", "cell-1"]);
     assert_eq!(unmoved.status.code(), Some(3), "{}", stderr(&unmoved));
 
+    // Nobody else could take what it has, so nothing changes.
+    let last = demo.ask(&["drain", "base-1", "--wait", "--json"]);
+    let refused = last_json(&last);
+    assert_eq!(last.status.code(), Some(4), "{refused:#} {}", stderr(&last));
+    assert_eq!(refused["ordered"], false, "{refused:#}");
+    assert!(refused["reason"].as_str().unwrap().contains("no other baseapp"), "{refused:#}");
+    let away = demo.ask(&["drain", "cell-9"]);
+    assert_eq!(away.status.code(), Some(3), "{}", stderr(&away));
+    let leader = demo.ask(&["drain", "manager-1"]);
+    assert_eq!(leader.status.code(), Some(2), "{}", stderr(&leader));
+    let still = last_json(&demo.ask(&["status", "--json"]));
+    let mut states = still["members"].as_array().unwrap().iter().map(|m| &m["state"]);
+    assert!(states.all(|state| state == "serving"), "{still:#}");
+
     let created = demo.ask(&["space", "create", "7", "--bounds", "0", "0", "50", "50"]);
     assert_eq!(created.status.code(), Some(0), "{}", stderr(&created));
     let lived_in = demo.ask(&["space", "remove", "1", "--json"]);

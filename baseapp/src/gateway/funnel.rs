@@ -3,7 +3,7 @@
 
 use super::limits::TOLD_MAX;
 use super::translate::{Setting, frame};
-use super::{Gateway, StreamEnd};
+use super::{Gateway, OpenStream};
 use marchland_baseapp_core::io::{ClientEvent, ClientFrame, ToClient};
 use marchland_common::order::SessionId;
 use marchland_runtime::journal::ReleaseTicket;
@@ -79,7 +79,7 @@ impl Gateway {
                 self.welcomed(*request, session, &mut setting)
             }
             ClientFrame::Refused { request, .. } | ClientFrame::NotYet { request, .. } => {
-                self.waiting.remove(request).map(|(_, (stream, _))| stream)
+                self.waiting.remove(request).map(|(_, stream)| stream)
             }
             _ => self.streams.get(&session).map(|entry| entry.1.clone()),
         };
@@ -87,7 +87,11 @@ impl Gateway {
             self.counters.counter("client_frames_without_stream").add(1);
             return;
         };
-        let sent = stream.try_send(Ok(frame(session, what, setting)));
+        let down = match what {
+            ClientFrame::Moved => self.sent_on(session, stream.inside),
+            what => frame(session, what, setting),
+        };
+        let sent = stream.end.try_send(Ok(down));
         if sent.is_err() {
             self.cut_off(session);
         } else if ends {
@@ -100,9 +104,9 @@ impl Gateway {
         request: u64,
         session: SessionId,
         setting: &mut Setting,
-    ) -> Option<StreamEnd> {
-        let (_, (stream, kind)) = self.waiting.remove(&request)?;
-        setting.kind = kind;
+    ) -> Option<OpenStream> {
+        let (_, stream) = self.waiting.remove(&request)?;
+        setting.kind = stream.kind;
         self.streams.insert(session, (request, stream.clone()));
         Some(stream)
     }

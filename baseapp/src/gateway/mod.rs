@@ -47,6 +47,16 @@ pub struct PlayRules {
 /// A stream that is open: where its frames go. Dropping it ends the stream.
 type StreamEnd = mpsc::Sender<Result<Down, tonic::Status>>;
 
+/// What is known of a stream.
+#[derive(Clone)]
+struct OpenStream {
+    end: StreamEnd,
+    /// The kind that its client asked for.
+    kind: KindId,
+    /// Whether its client stands inside, where the addresses between processes work.
+    inside: bool,
+}
+
 /// What all streams of this gateway share.
 pub struct Gateway {
     name: NodeName,
@@ -57,10 +67,10 @@ pub struct Gateway {
     said: Sender<ClientEvent>,
     counters: Counters,
     requests: AtomicU64,
-    /// Streams that wait for their welcome, by request, with the kind that they asked for.
-    waiting: DashMap<u64, (StreamEnd, KindId)>,
+    /// Streams that wait for their welcome, by request.
+    waiting: DashMap<u64, OpenStream>,
     /// Streams by session, with the request that opened them.
-    streams: DashMap<SessionId, (u64, StreamEnd)>,
+    streams: DashMap<SessionId, (u64, OpenStream)>,
     shutdown: ShutdownWatch,
 }
 

@@ -5,8 +5,10 @@
 //! address is sent to inside addresses, all others to those for everybody.
 
 use super::Gateway;
+use super::translate::{ended, redirect};
 use marchland_baseapp_core::account_slot;
 use marchland_common::order::{SessionId, SlotId};
+use marchland_proto::client::Down;
 use tonic::codegen::http;
 
 /// The key in a member's value of the address for everybody.
@@ -48,6 +50,14 @@ impl Gateway {
 
     pub(super) fn route_session(&self, session: SessionId, inside: bool) -> Route {
         self.route(session.slot(), inside)
+    }
+
+    /// What a client is told whose session goes on at another keeper: where, or to ask any gateway.
+    pub(super) fn sent_on(&self, session: SessionId, inside: bool) -> Down {
+        match self.route_session(session, inside) {
+            Route::There(address) => redirect(address),
+            Route::Here | Route::NotYet(_) => ended("draining"),
+        }
     }
 
     fn route(&self, slot: SlotId, inside: bool) -> Route {

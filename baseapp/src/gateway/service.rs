@@ -1,14 +1,14 @@
 //! The gRPC service: reads one client's stream at its pace and hands it over, word by word.
 
-use super::Gateway;
 use super::hear::{FirstWord, Unheard, first_word, later_word};
 use super::limits::{HELLO_MAX, MESSAGE_BYTES_MAX, Pace, TOLD_MAX, WELCOME_MAX};
 use super::route::Route;
-use super::translate::{down, ended, refused};
+use super::translate::{ended, redirect, refused};
+use super::{Gateway, OpenStream};
 use marchland_baseapp_core::io::ClientEvent;
 use marchland_common::order::{KindId, SessionId};
 use marchland_proto::client::gateway_server::{Gateway as GatewayRpc, GatewayServer};
-use marchland_proto::client::{self as wire, Down, Up, up};
+use marchland_proto::client::{Down, Up, up};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -142,15 +142,15 @@ impl Reader {
     fn follow(&self, route: Route) -> Result<(), Stop> {
         match route {
             Route::Here => Ok(()),
-            Route::There(address) => {
-                Err(Stop(Some(down(wire::down::What::Redirect(wire::Redirect { address })))))
-            }
+            Route::There(address) => Err(Stop(Some(redirect(address)))),
             Route::NotYet(why) => Err(Stop(Some(refused("not-yet", why)))),
         }
     }
 
     fn ask(&self, event: ClientEvent) -> Result<(), Stop> {
-        self.gateway.waiting.insert(self.request, (self.told.clone(), self.kind));
+        let Self { kind, inside, .. } = *self;
+        let stream = OpenStream { end: self.told.clone(), kind, inside };
+        self.gateway.waiting.insert(self.request, stream);
         if self.gateway.say(event) {
             return Ok(());
         }

@@ -24,6 +24,10 @@ pub(super) fn refused(code: &str, message: impl Into<String>) -> Down {
     down(down::What::Refused(wire::Refused { code, message }))
 }
 
+pub(super) fn redirect(address: String) -> Down {
+    down(down::What::Redirect(wire::Redirect { address }))
+}
+
 pub(super) fn ended(reason: &str) -> Down {
     down(down::What::Ended(wire::Ended { reason: reason.to_owned() }))
 }
@@ -77,7 +81,7 @@ pub(super) fn frame(session: SessionId, what: ClientFrame, setting: Setting) -> 
         ClientFrame::NotYet { reason, .. } => {
             down::What::Refused(wire::Refused { code: "not-yet".to_owned(), message: reason })
         }
-        // It comes back, to whichever gateway, and is sent on.
+        // It comes back, to whichever gateway, and is sent on: whoever knows its keeper says more.
         ClientFrame::Moved => down::What::Ended(wire::Ended { reason: "draining".to_owned() }),
     })
 }

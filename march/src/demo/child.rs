@@ -1,7 +1,7 @@
 //! The children of a demo: started, watched, started again, and ended in order.
 
 use super::wait::until_file;
-use crate::exit::{Failure, TIMEOUT, USAGE};
+use crate::exit::{Failure, NOT_FOUND, TIMEOUT, USAGE};
 use crate::roles::ReadyFile;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -65,7 +65,7 @@ pub(super) struct Children {
     running: Vec<Running>,
     /// What each said when it was ready, by name.
     ready: BTreeMap<String, ReadyFile>,
-    /// Lives that ended unasked.
+    /// Lives that ended otherwise than in order.
     lost: Vec<String>,
 }
 
@@ -161,13 +161,15 @@ impl Children {
         for (i, running) in self.running.iter_mut().enumerate() {
             if let Ok(Some(status)) = running.child.try_wait() {
                 eprintln!("  {} ended: {status}", running.start.name);
+                if !status.success() {
+                    self.lost.push(running.start.name.clone());
+                }
                 dead.push(i);
             }
         }
         let any = !dead.is_empty();
         for i in dead.into_iter().rev() {
             let start = self.running.remove(i).start;
-            self.lost.push(start.name.clone());
             if self.restart && start.role != Role::Bots {
                 eprintln!("  {} is started again", start.name);
                 let start = match self.ready.get(&start.name) {
@@ -182,9 +184,33 @@ impl Children {
         any
     }
 
-    /// Names of children that ended unasked, once for each life.
+    /// Names of children that ended otherwise than in order, once for each life.
     pub(super) fn lost(&self) -> Vec<String> {
         self.lost.clone()
+    }
+
+    /// Asks one child to end, and kills it after `within`. Its exit code, if it ended by itself. It is
+    /// started again with those who ended unasked.
+    pub(super) async fn stop_one(
+        &mut self,
+        name: &str,
+        within: Duration,
+    ) -> Result<Option<i32>, Failure> {
+        let child = self.running.iter_mut().find(|r| r.start.name == name).map(|r| &mut r.child);
+        let pid = child.as_ref().and_then(|c| c.id()).and_then(|pid| i32::try_from(pid).ok());
+        let (Some(child), Some(pid)) = (child, pid) else {
+            return Err(Failure::new(NOT_FOUND, format!("there is no process {name}")));
+        };
+        // It may have ended meanwhile.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        match timeout(within, child.wait()).await {
+            Ok(Ok(status)) => Ok(status.code()),
+            Ok(Err(e)) => Err(Failure::internal(format!("cannot wait for {name}: {e}"))),
+            Err(_) => {
+                let _ = child.kill().await;
+                Ok(None)
+            }
+        }
     }
 
     /// Ends the children of a role, at most `within`.

@@ -73,7 +73,12 @@ impl Cluster {
         &self.file
     }
 
-    /// Starts lost children again.
+    /// Asks one child to end. Its exit code, if it ended by itself in time.
+    pub(crate) async fn stop_one(&mut self, name: &str) -> Result<Option<i32>, Failure> {
+        self.children.stop_one(name, END_MAX).await
+    }
+
+    /// Starts children again that ended.
     pub(crate) async fn look_after(&mut self) -> Result<(), Failure> {
         if self.children.look_after().await {
             self.file.pids = self.children.pids();

@@ -65,6 +65,12 @@ pub(super) enum Figure {
     DiskAlarms,
     /// Commands that a base confirmed while its log stood still.
     ConfirmedStill,
+    /// Processes that were drained and still had something when they had to end.
+    KeptSomething,
+    /// From the tick in which a slot was frozen to be moved until somebody served it: the worst.
+    SlotStoodStill,
+    /// Processes that were asked to end and did not, or not with code 0.
+    EndedBadly,
 }
 
 impl Figure {
@@ -99,6 +105,9 @@ impl Figure {
             Self::FramesWaiting => "frames to one peer that waited, the most",
             Self::DiskAlarms => "alarms that the log stands still",
             Self::ConfirmedStill => "commands confirmed while the log stood still",
+            Self::KeptSomething => "drained processes that kept something",
+            Self::SlotStoodStill => "ticks that a slot stood still on its way, the worst",
+            Self::EndedBadly => "processes that did not end with code 0",
         }
     }
 }

@@ -178,6 +178,12 @@ impl Field {
         self.ground.signal(name, signal).await
     }
 
+    /// Asks one of its processes to end. Its exit code, if it ended by itself; whoever looks after the
+    /// cluster starts it again.
+    pub(super) async fn stop(&mut self, name: &str) -> Result<Option<i32>, Failure> {
+        self.ground.stop(name).await
+    }
+
     /// Ends it. What was done, and what it left.
     pub(super) async fn end(self) -> Played {
         let (said, began, bots) = (self.said, self.began, self.ground.bots());

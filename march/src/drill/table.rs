@@ -40,6 +40,8 @@ pub(super) enum Script {
     OneWayPartition,
     SlowPeer,
     DiskFull,
+    Drain,
+    RollingRestart,
 }
 
 impl Script {
@@ -259,6 +261,37 @@ pub(super) const DRILLS: &[Drill] = &[
         ],
         script: Script::DiskFull,
         managers: 1,
+    },
+    Drill {
+        name: "drain",
+        does: "drains the baseapp and the cellapp that have the most, ends each and starts it again",
+        bounds: &[
+            Bound::at_most(Figure::KeptSomething, 0),
+            Bound::at_most(Figure::EndedBadly, 0),
+            Bound::at_most(Figure::SlotStoodStill, 20),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::NewLogins, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::Drain,
+        managers: 1,
+    },
+    Drill {
+        name: "rolling-restart",
+        does: "drains, ends and starts again every cellapp, baseapp and manager, one after the other",
+        bounds: &[
+            Bound::at_least(Figure::LivesChanged, 7),
+            Bound::at_most(Figure::KeptSomething, 0),
+            Bound::at_most(Figure::EndedBadly, 0),
+            Bound::at_most(Figure::SlotStoodStill, 20),
+            Bound::at_most(Figure::Restored, 0),
+            Bound::at_most(Figure::Stranded, 0),
+            Bound::at_most(Figure::NewLogins, 0),
+            Bound::at_most(Figure::Unanswered, 0),
+        ],
+        script: Script::RollingRestart,
+        managers: 2,
     },
 ];
 

@@ -30,6 +30,8 @@ pub(crate) struct MemberJson {
     pub(crate) ghosts: u64,
     pub(crate) entities: u64,
     pub(crate) sessions: u64,
+    pub(crate) slots: u32,
+    pub(crate) drained: bool,
     pub(crate) link: String,
     pub(crate) gateway: String,
     pub(crate) counters: BTreeMap<String, u64>,
@@ -60,6 +62,8 @@ impl From<StatusReply> for StatusJson {
             ghosts: m.ghosts,
             entities: m.entities,
             sessions: m.sessions,
+            slots: m.slots,
+            drained: m.drained,
             link: m.link,
             gateway: m.gateway,
             counters: m.counters.into_iter().collect(),
@@ -128,13 +132,16 @@ fn show(status: &StatusJson, json: bool) {
             m.ghosts.to_string(),
             m.entities.to_string(),
             m.sessions.to_string(),
+            m.slots.to_string(),
             m.link.clone(),
             m.gateway.clone(),
         ]
     };
     let rows: Vec<Vec<String>> = status.members.iter().map(row).collect();
-    let head =
-        ["NAME", "LIFE", "STATE", "REALS", "GHOSTS", "RECORDS", "SESSIONS", "LINK", "GATEWAY"];
+    let head = [
+        "NAME", "LIFE", "STATE", "REALS", "GHOSTS", "RECORDS", "SESSIONS", "SLOTS", "LINK",
+        "GATEWAY",
+    ];
     print_table(&head, &rows);
     let cell = |(s, c): (&SpaceJson, &CellJson)| {
         let rect: Vec<String> = c.rect.iter().map(|mm| (mm / 1000).to_string()).collect();

@@ -1,13 +1,15 @@
 //! What everybody may ask a process about itself, whatever its role; and the whole door of a
 //! process that keeps no records.
 
+use super::drain::DrainOrder;
 use super::health::HealthBoard;
 use crate::telemetry::Counters;
 use marchland_common::order::Node;
 use marchland_proto::operator::process_server::Process;
 use marchland_proto::operator::{
-    CreateEntitiesReply, CreateEntitiesRequest, EntityReply, GetEntityRequest, HandoffReply,
-    HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply, ListEntitiesRequest,
+    CreateEntitiesReply, CreateEntitiesRequest, DrainReply, DrainRequest, EntityReply,
+    GetEntityRequest, HandoffReply, HandoffRequest, HealthReply, HealthRequest, ListEntitiesReply,
+    ListEntitiesRequest, MoveSlotsReply, MoveSlotsRequest,
 };
 use tonic::{Request, Response, Status};
 
@@ -20,6 +22,8 @@ pub struct Introduction {
     pub health: HealthBoard,
     /// Its counters.
     pub counters: Counters,
+    /// Where it hears that it is to give away what it has; none if it has nothing to give away.
+    pub drain: Option<DrainOrder>,
 }
 
 impl Introduction {
@@ -38,7 +42,27 @@ impl Introduction {
             entities: report.entities,
             sessions: report.sessions,
             counters: self.counters.snapshot().into_iter().collect(),
+            drained: report.drained,
         }
+    }
+
+    /// Takes an order to give away what it has, if it is meant.
+    ///
+    /// # Errors
+    /// It is another life, or has nothing to give away.
+    pub fn drain(&self, request: &DrainRequest) -> Result<DrainReply, Status> {
+        let Node { name, incarnation } = self.node;
+        if (request.name.as_str(), request.incarnation)
+            != (name.to_string().as_str(), incarnation.0)
+        {
+            let text = format!("{} is not here, but {}", request.name, self.node);
+            return Err(Status::failed_precondition(text));
+        }
+        let Some(drain) = &self.drain else {
+            return Err(Status::unimplemented(format!("{name} has nothing to give away")));
+        };
+        drain.give();
+        Ok(DrainReply { ordered: true, reason: String::new(), incarnation: incarnation.0 })
     }
 }
 
@@ -87,6 +111,17 @@ impl Process for NoRecordsDoor {
     ) -> Result<Response<CreateEntitiesReply>, Status> {
         self.refuse()
     }
+
+    async fn drain(&self, request: Request<DrainRequest>) -> Result<Response<DrainReply>, Status> {
+        self.about.drain(request.get_ref()).map(Response::new)
+    }
+
+    async fn move_slots(
+        &self,
+        _: Request<MoveSlotsRequest>,
+    ) -> Result<Response<MoveSlotsReply>, Status> {
+        self.refuse()
+    }
 }
 
 #[cfg(test)]
@@ -98,10 +133,12 @@ mod tests {
     #[tokio::test]
     async fn a_process_without_records_tells_how_it_is_and_who_keeps_them() {
         let (health, counters) = (HealthBoard::default(), Counters::default());
+        let drain = DrainOrder::default();
         let about = Introduction {
             node: Node::new(NodeKind::Cell, 3, 7),
             health: health.clone(),
             counters,
+            drain: Some(drain.clone()),
         };
         let door = NoRecordsDoor { about: about.clone(), elsewhere: "ask a baseapp" };
         health.figures(40, 2, 1, 0, 0);
@@ -115,5 +152,13 @@ mod tests {
         assert_eq!((ill.ready, ill.reasons), (false, vec!["a disk is missing".to_owned()]));
         let asked = door.entity(Request::new(GetEntityRequest::default())).await.unwrap_err();
         assert_eq!(asked.message(), "ask a baseapp");
+        let order = |incarnation| {
+            let name = "cell-3".to_owned();
+            door.drain(Request::new(DrainRequest { name, incarnation }))
+        };
+        assert!(order(6).await.unwrap_err().message().contains("cell-3@7"));
+        assert!(!drain.is_given(), "another life is meant");
+        assert!(order(7).await.unwrap().into_inner().ordered);
+        drain.given().await;
     }
 }

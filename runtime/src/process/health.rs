@@ -1,7 +1,7 @@
 //! Whether a process may take work, and if not, what it waits for.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a process says of itself.
@@ -19,12 +19,15 @@ pub struct HealthReport {
     pub entities: u64,
     /// Open sessions.
     pub sessions: u64,
+    /// It drains, and nothing is left here.
+    pub drained: bool,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     reasons: Mutex<BTreeSet<String>>,
     figures: [AtomicU64; 5],
+    drained: AtomicBool,
 }
 
 /// Shared by the tick thread, which writes figures, and the operator's door, which reads them.
@@ -49,6 +52,17 @@ impl HealthBoard {
         }
     }
 
+    /// Whether a drain left nothing here.
+    pub fn set_drained(&self, drained: bool) {
+        self.0.drained.store(drained, Ordering::Release);
+    }
+
+    /// Whether a drain left nothing here.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.0.drained.load(Ordering::Acquire)
+    }
+
     /// Everything.
     #[must_use]
     pub fn report(&self) -> HealthReport {
@@ -61,6 +75,7 @@ impl HealthBoard {
             ghosts: figure(2),
             entities: figure(3),
             sessions: figure(4),
+            drained: self.is_drained(),
         }
     }
 }

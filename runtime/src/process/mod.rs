@@ -4,6 +4,7 @@
 
 mod advertise;
 mod door;
+mod drain;
 mod feed;
 mod health;
 mod holds;
@@ -18,6 +19,7 @@ mod surroundings;
 
 pub use advertise::{AdvertisedAddr, BadAdvertisedAddr};
 pub use door::{Introduction, NoRecordsDoor};
+pub use drain::DrainOrder;
 pub use feed::{MapFeed, MapNews, Seen};
 pub use health::{HealthBoard, HealthReport};
 pub use holds::{Hold, HoldNews, Holds};

@@ -68,7 +68,7 @@ mod tests {
     async fn process_at_the_address(node: Node) -> MemberInfo {
         let (listener, holder) = listener().await;
         let (health, counters) = (HealthBoard::default(), Counters::default());
-        let about = Introduction { node, health, counters };
+        let about = Introduction { node, health, counters, drain: None };
         let door = NoRecordsDoor { about, elsewhere: "" };
         let serving = server(&LinkTimes::STANDARD)
             .add_service(ProcessServer::new(door))

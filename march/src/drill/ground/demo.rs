@@ -78,6 +78,10 @@ impl Demo {
             .map_err(|e| Failure::internal(format!("cannot send {signal} to {name}: {e}")))
     }
 
+    pub(super) async fn stop(&mut self, name: &str) -> Result<Option<i32>, Failure> {
+        self.cluster.stop_one(name).await
+    }
+
     pub(super) async fn look_after(&mut self) -> Result<(), Failure> {
         self.cluster.look_after().await
     }

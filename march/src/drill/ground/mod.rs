@@ -94,7 +94,15 @@ impl Ground {
         }
     }
 
-    /// Starts again whoever ended unasked.
+    /// Asks a process to end and waits for it. Its exit code, if it ended by itself in time.
+    pub(super) async fn stop(&mut self, name: &str) -> Result<Option<i32>, Failure> {
+        match self {
+            Self::Demo(demo) => demo.stop(name).await,
+            Self::Compose(compose) => compose.stop(name).await,
+        }
+    }
+
+    /// Starts again whoever ended.
     pub(super) async fn look_after(&mut self) -> Result<(), Failure> {
         match self {
             Self::Demo(demo) => demo.look_after().await,

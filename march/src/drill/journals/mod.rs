@@ -2,6 +2,7 @@
 
 mod cuts;
 mod losses;
+mod slots;
 mod troubles;
 mod windows;
 
@@ -13,6 +14,7 @@ use losses::Losses;
 use marchland_common::journal::Event;
 use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_observe::{Journals, Process, load};
+use slots::slots_stood_still;
 use windows::{stood_still, ticks_to_reopen};
 
 /// Which part of the journals is about the drill. They may hold what was long before.
@@ -40,6 +42,9 @@ pub(super) fn observe(left: &Left, told: &Told, scope: Scope) -> Result<Figures,
         }
     }
     Losses::of(&journals, scope.began).tell(told.victim, &mut figures);
+    if let Some(worst) = slots_stood_still(&journals, scope.began) {
+        figures.insert(Figure::SlotStoodStill, worst);
+    }
     if let Some((from, to)) = told.span {
         let cells = of_kind(&journals, NodeKind::Cell);
         let stood_still = cells.map(|cell| stood_still(cell, from, to, |_| true)).sum();

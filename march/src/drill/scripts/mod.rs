@@ -3,6 +3,7 @@
 mod baseapp;
 mod cellapp;
 mod disk;
+mod drain;
 mod manager;
 mod network;
 mod orders;
@@ -90,6 +91,8 @@ pub(super) async fn play(script: Script, field: &mut Field) -> Result<Told, Fail
         Script::OneWayPartition => network::one_way(field).await?,
         Script::SlowPeer => network::slow_peer(field).await?,
         Script::DiskFull => disk::full(field).await?,
+        Script::Drain => drain::drain(field).await?,
+        Script::RollingRestart => drain::rolling_restart(field).await?,
     };
     field.play(PLAY_TICKS).await?;
     Ok(told)

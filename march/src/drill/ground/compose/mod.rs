@@ -31,6 +31,8 @@ const KINDS: [&str; 3] = ["manager-", "cell-", "base-"];
 const OPERATOR: u16 = 7600;
 /// How long a cluster that runs may take to be ready.
 const READY_MAX: Duration = Duration::from_secs(30);
+/// The code of whoever did not end in time and was killed.
+const KILLED: i32 = 137;
 /// How often it is asked meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 /// For how long the census' tick is let pass by every process.
@@ -42,7 +44,7 @@ pub(in crate::drill) struct Compose {
     ttl: Duration,
     bots: Bots,
     records: Records,
-    /// Who was killed and not started again yet.
+    /// Who was killed or ended and not started again yet.
     down: BTreeSet<String>,
     /// Who is stopped.
     paused: BTreeSet<String>,
@@ -99,6 +101,15 @@ impl Compose {
             }
         }
         Ok(())
+    }
+
+    /// Asks a container to end and waits for it.
+    pub(super) async fn stop(&mut self, name: &str) -> Result<Option<i32>, Failure> {
+        let id = self.project.id(name)?.to_owned();
+        docker::stop([id.as_str()]).await?;
+        self.down.insert(name.to_owned());
+        let code = docker(&["inspect", "--format", "{{.State.ExitCode}}", &id]).await?;
+        Ok(code.trim().parse().ok().filter(|code| *code != KILLED))
     }
 
     pub(super) async fn look_after(&mut self) -> Result<(), Failure> {
