@@ -60,6 +60,10 @@ pub enum BaseBug {
     ReuseId,
     /// Ticks of a cellapp count as durable although bundles before them are missing.
     CountUnlisted,
+    /// A slot is served as soon as all of it is there, before its key is this base's own.
+    ServesEarly,
+    /// A slot that was given away is served on.
+    KeepsGiven,
 }
 
 impl BaseConfig {

@@ -11,7 +11,7 @@ use marchland_baseapp_core::io::{
     BaseConfig, BaseInput, BaseOrder, ClientEvent, OrderAnswer, ToClient,
 };
 use marchland_baseapp_core::log::replay;
-use marchland_common::cluster::MapChange;
+use marchland_common::cluster::{MapChange, SlotMove};
 use marchland_common::dawdle::Dawdle;
 use marchland_common::journal::TickRecord;
 use marchland_common::msg::{Frame, Moment};
@@ -28,6 +28,8 @@ pub(crate) struct BaseProcess {
     keep_inputs: bool,
     /// What the disk reported and the core was not told yet.
     pub(crate) reported: Option<Lsn>,
+    /// What is on its way from here, as it said last.
+    pub(crate) moves: Vec<SlotMove>,
     /// Records that the disk did not take yet, in order, and whether the core is frozen for them.
     unlogged: Vec<Vec<u8>>,
     holds: bool,
@@ -55,6 +57,7 @@ impl BaseProcess {
             answers: Vec::new(),
             keep_inputs: config.keep_inputs,
             reported: None,
+            moves: Vec::new(),
             unlogged: Vec::new(),
             holds: false,
             last_tick: Tick(0),
@@ -126,6 +129,7 @@ impl BaseProcess {
         self.unlogged.extend(output.log);
         self.unlogged = disk.append(agenda, self.node, std::mem::take(&mut self.unlogged));
         self.answers.extend(output.answers);
+        self.moves = output.stats.moves;
         let record = TickRecord {
             tick,
             moment,

@@ -1,8 +1,9 @@
 //! A simulated player: it logs in, gives commands, loses its stream and comes back.
 
+use marchland_baseapp_core::account_slot;
 use marchland_baseapp_core::io::{ClientEvent, ClientFrame, ToClient};
 use marchland_common::journal::Event;
-use marchland_common::order::{EntityId, Node, NodeName, SessionId, Tick};
+use marchland_common::order::{EntityId, Node, NodeName, SessionId, SlotId, Tick};
 use marchland_common::rng::Rng;
 use marchland_frontier_core::{AVATAR, Method, encode, home_of, kinds};
 use std::collections::BTreeMap;
@@ -71,6 +72,11 @@ impl Player {
     /// The player that a hello with this number is of.
     pub(crate) const fn of_request(request: u64) -> usize {
         (request % 1_000) as usize
+    }
+
+    /// Whose keeper it belongs to.
+    pub(crate) fn slot(&self) -> SlotId {
+        self.session.map_or_else(|| account_slot(&self.account), SessionId::slot)
     }
 
     /// What it says first to a life of its baseapp.

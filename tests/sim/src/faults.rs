@@ -85,6 +85,9 @@ classes! {
     NoManager = "no-manager",
     /// The processes dawdle where they may.
     Dawdle = "dawdle",
+    /// Slots move between baseapps: some by order, all of one that drains; the one that gives, the
+    /// one that takes, or both may be killed meanwhile.
+    SlotMoves = "slot-moves",
 }
 
 impl fmt::Display for Class {

@@ -2,7 +2,7 @@
 
 use crate::incident::Incident;
 use crate::links::Parcel;
-use marchland_baseapp_core::io::{ClientEvent, ToClient};
+use marchland_baseapp_core::io::{BaseOrder, ClientEvent, ToClient};
 use marchland_cellapp_core::io::Completion;
 use marchland_common::link::{Ack, Connection, Frame, Resume};
 use marchland_common::msg::Outgoing;
@@ -72,6 +72,10 @@ pub(crate) enum Happening {
     Order,
     /// A fault begins or ends.
     Incident(Incident),
+    /// What a baseapp is asked for by the manager, or by an operator, reaches it.
+    Ordered(Node, BaseOrder),
+    /// A baseapp that drained serves again.
+    Serve(NodeName),
     /// Every fault ends.
     Heal,
     /// Everything must have come right.

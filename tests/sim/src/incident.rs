@@ -50,6 +50,10 @@ pub(crate) enum Incident {
     Compact,
     /// Nobody leads for this long.
     NoManager(u64),
+    /// So many slots are ordered to another baseapp than the one that keeps them.
+    MoveSlots(u64),
+    /// A baseapp gives away what it has, for this long; then it serves again.
+    Drain(NodeName, u64),
 }
 
 const SECOND: i64 = 1_000_000;
@@ -117,6 +121,7 @@ fn times(class: Class, rate: u64, rng: &mut Rng) -> u64 {
     match class {
         Class::Cuts => rate * (2 + rng.below(4)),
         Class::Layouts | Class::Partition | Class::OneWay => rate + rng.below(2),
+        Class::SlotMoves => 2 + rate + rng.below(3),
         // A watch that misbehaves shows only when something changes.
         Class::LostEvents | Class::OldEvents | Class::Cancelled | Class::Compacted => 2 + rate,
         Class::Blackout | Class::Isolate | Class::Swizzle | Class::StoreAway => 1,
@@ -177,6 +182,7 @@ fn plan_one(class: Class, cast: &Cast, rng: &mut Rng, at: &mut impl FnMut(u64, I
         }
         Class::LeaseDeath => at(0, Incident::LeaseDeath),
         Class::NoManager => at(0, Incident::NoManager(lasts(SECOND, 7 * SECOND))),
+        Class::SlotMoves => plan_moves(cast, rng, at),
         Class::Delays | Class::Clients | Class::Clocks | Class::Dawdle => {}
     }
 }
@@ -192,6 +198,21 @@ fn plan_crash(class: Class, cast: &Cast, rng: &mut Rng, at: &mut impl FnMut(u64,
         _ => (cast.all.clone(), Some(back)),
     };
     at(0, Incident::Kill(class, who, back));
+}
+
+/// Slots move, and sometimes who gives, who takes, or both are killed in the midst of it.
+fn plan_moves(cast: &Cast, rng: &mut Rng, at: &mut impl FnMut(u64, Incident)) {
+    let base = pick(rng, &cast.bases);
+    if rng.chance(1, 4) {
+        at(0, Incident::Drain(base, rng.between(SECOND, 6 * SECOND) as u64));
+    } else {
+        at(0, Incident::MoveSlots(1 + rng.below(24)));
+    }
+    if rng.chance(1, 3) {
+        let who = if rng.chance(1, 3) { cast.bases.clone() } else { vec![base] };
+        let (after, back) = (rng.between(10_000, 900_000) as u64, rng.between(100_000, 3 * SECOND));
+        at(after, Incident::Kill(Class::SlotMoves, who, Some(back as u64)));
+    }
 }
 
 fn plan_partition(class: Class, cast: &Cast, rng: &mut Rng, at: &mut impl FnMut(u64, Incident)) {

@@ -28,6 +28,7 @@ mod judge;
 mod links;
 mod lives;
 mod manager;
+mod moves;
 mod players;
 mod population;
 mod process;

@@ -121,7 +121,9 @@ impl Run {
             Incident::Kill(class, names, back) => {
                 let killed: Vec<NodeName> =
                     names.into_iter().filter(|name| self.kill(*name)).collect();
-                if !killed.is_empty() && class != Class::Misdelivered {
+                // These count by what they are there for.
+                let counts = !matches!(class, Class::Misdelivered | Class::SlotMoves);
+                if !killed.is_empty() && counts {
                     self.count(class);
                 }
                 for name in killed {
@@ -172,6 +174,8 @@ impl Run {
                 self.manager.go_away(now + for_us);
                 self.count(Class::NoManager);
             }
+            Incident::MoveSlots(count) => self.order_moves(count),
+            Incident::Drain(name, for_us) => self.drain(name, for_us),
         }
     }
 
@@ -212,6 +216,7 @@ impl Run {
         }
         self.store.come_back(now);
         self.manager.come_back(now);
+        self.end_drains();
         self.disks.values_mut().for_each(|disk| disk.heal(now));
         for process in self.processes.values_mut() {
             process.pulse.stands_until = process.pulse.stands_until.min(now);

@@ -1,10 +1,13 @@
 //! The manager of a run: it looks around, gives lost lives up, and heals the map.
 
+use crate::faults::Class;
 use crate::happening::Happening;
 use crate::reach::{MANAGER, STORE};
 use crate::run::Run;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::cluster::SlotMove;
+use marchland_common::order::{Node, NodeKind, NodeName};
 use marchland_manager_core::verdict::{Asked, Judge, JudgeConfig, Look, Report, Sight};
+use marchland_manager_core::{Facts, Patience, Plan, plan};
 use marchland_standin_core::Revision;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +25,12 @@ pub(crate) struct Manager {
     known: BTreeSet<Node>,
     answered_ms: u64,
     planned: Revision,
+    /// What keepers said last of slots on their way, and to whom nothing is given.
+    pub(crate) moves: BTreeMap<Node, Vec<SlotMove>>,
+    patience: Patience,
+    slow: BTreeSet<NodeName>,
+    /// Whether somebody was asked to give something away by the last plan.
+    asks: bool,
 }
 
 impl Manager {
@@ -34,6 +43,10 @@ impl Manager {
             known: BTreeSet::new(),
             answered_ms: 0,
             planned: 0,
+            moves: BTreeMap::new(),
+            patience: Patience::default(),
+            slow: BTreeSet::new(),
+            asks: false,
         }
     }
 
@@ -58,6 +71,8 @@ impl Run {
             // Another leader begins, and so with no evidence.
             self.manager.judge = Judge::new(JudgeConfig::default());
             self.manager.asked.clear();
+            self.manager.moves.clear();
+            self.manager.patience = Patience::default();
         }
         let reaches_store = !self.store.is_away(now) && self.reach.answers(MANAGER, STORE);
         if reaches_store {
@@ -71,12 +86,49 @@ impl Run {
         for node in verdicts {
             self.condemn(node);
         }
+        let moves_changed = self.hear_of_moves();
+        if self.store.revision() != self.manager.planned || moves_changed {
+            self.carry_out_plan();
+        }
+    }
+
+    fn carry_out_plan(&mut self) {
+        let now = self.agenda.now;
+        let facts = Facts {
+            moves: self.manager.moves.clone(),
+            slow: self.manager.slow.clone(),
+            ..self.store.facts(now)
+        };
+        let Plan { writes, gives, .. } = plan(&facts);
+        let moved = self.store.carry_out_plan(now, &facts, writes);
+        if moved > 0 && self.config.has(Class::SlotMoves) {
+            *self.faults.entry(Class::SlotMoves).or_default() += moved;
+        }
         if self.store.revision() != self.manager.planned {
-            let facts = self.store.facts(now);
-            self.store.carry_out_plan(now, &facts);
             self.manager.planned = self.store.revision();
             self.tell_all();
         }
+        self.manager.asks = !gives.is_empty();
+        self.carry_gives(gives);
+    }
+
+    /// What keepers say of slots on their way; who does not answer is taken at its last word. True
+    /// while there is something to plan.
+    fn hear_of_moves(&mut self) -> bool {
+        let now = self.agenda.now;
+        let mut moves = std::mem::take(&mut self.manager.moves);
+        let before = moves.clone();
+        moves.retain(|node, _| self.manager.known.contains(node));
+        for process in self.processes.values() {
+            let Some(base) = process.base() else { continue };
+            if !process.pulse.stands(now) && self.reach.answers(MANAGER, process.node.name) {
+                moves.insert(process.node, base.moves.clone());
+            }
+        }
+        let slow = self.manager.patience.lose(&moves, now / 1_000);
+        let is_news = moves != before || slow != self.manager.slow || self.manager.asks;
+        (self.manager.moves, self.manager.slow) = (moves, slow);
+        is_news
     }
 
     /// Gives a life up.

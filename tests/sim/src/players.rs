@@ -82,10 +82,9 @@ impl Run {
         if self.players[player].stream != Stream::None {
             return;
         }
-        let base = self.players[player].base;
-        let Some(node) = self.processes.get(&base).map(|p| p.node) else {
-            return self.try_again(player);
-        };
+        let (slot, base) = (self.players[player].slot(), self.players[player].base);
+        let Some(node) = self.route(slot, base) else { return self.try_again(player) };
+        self.players[player].base = node.name;
         let hello = self.players[player].hello(node);
         self.say(player, node, vec![hello]);
     }

@@ -212,6 +212,8 @@ impl Run {
             Happening::Broken(player, node) => self.broken(player, node),
             Happening::Return(player) => self.come_back(player),
             Happening::Order => self.order(),
+            Happening::Ordered(node, order) => self.ordered(node, order),
+            Happening::Serve(name) => self.serve_again(name),
             Happening::Incident(incident) => self.incident(incident),
             Happening::Heal => self.heal(),
             Happening::Settled => self.judge_settled(),
@@ -375,10 +377,9 @@ impl Run {
         let entity = all[self.rng.below(all.len() as u64) as usize];
         let to = cells[self.rng.below(cells.len() as u64) as usize];
         self.orders += 1;
-        let number = u16::from(entity.slot().0) % self.config.bases + 1;
-        let base = NodeName { kind: NodeKind::Base, number };
         let order = BaseOrder::Handoff { order: self.orders, entity, to, hold: 60, within: 60 };
-        if let Some(base) = self.processes.get_mut(&base).and_then(Process::base_mut) {
+        let mut bases = self.processes.values_mut().filter_map(Process::base_mut);
+        if let Some(base) = bases.find(|base| base.core.brief(entity).is_some()) {
             base.orders.push(order);
         }
     }

@@ -1,11 +1,12 @@
 //! Whether everything came right after the heal: everybody ticks again, nobody is left over, and
 //! nothing that was open then is open still.
 
-use crate::client::Stream;
+use crate::client::{Player, Stream};
 use crate::config::STEP_US;
 use crate::process::Process;
 use crate::run::Run;
-use marchland_common::order::{EntityId, Node, NodeName};
+use marchland_common::cluster::{SlotMove, SlotOwner};
+use marchland_common::order::{EntityId, Node, NodeName, SlotId};
 use marchland_common::time::EntityTime;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,9 @@ pub(crate) struct Settled {
     open: BTreeSet<(EntityId, u64)>,
     times: BTreeMap<EntityId, EntityTime>,
     ticked: BTreeSet<EntityId>,
+    /// Slots that were on their way at the first look, and who kept which.
+    moves: Vec<SlotMove>,
+    kept: Vec<SlotOwner>,
     /// Ghosts that nobody spoke for at the first look.
     orphans: BTreeSet<(Node, EntityId)>,
 }
@@ -48,6 +52,10 @@ impl Run {
         }
         if self.settled.times.is_empty() {
             self.settled.orphans = self.orphans();
+            let bases = self.processes.values().filter_map(Process::base);
+            self.settled.moves = bases.flat_map(|base| base.moves.iter().copied()).collect();
+            let now = self.agenda.now;
+            self.settled.kept = self.store.facts(now).slots;
         }
         for cell in self.processes.values().filter_map(Process::cell) {
             for entity in cell.core.reals() {
@@ -81,8 +89,34 @@ impl Run {
         orphans
     }
 
+    /// No move is open but one that has just begun, and whoever keeps a slot by the store serves it.
+    fn judge_moves(&mut self, out: &mut Vec<String>) {
+        for process in self.processes.values() {
+            let Some(base) = process.base() else { continue };
+            for going in base.moves.iter().filter(|going| self.settled.moves.contains(going)) {
+                let SlotMove { slot, term, to, stage } = going;
+                let node = process.node;
+                out.push(format!("{node} gives slot {slot} of term {term} to {to}: {stage:?}"));
+            }
+        }
+    }
+
+    /// The slots that stayed where they are since the first look. The planner may move others at
+    /// any time, and their clients follow.
+    fn resting(&mut self) -> BTreeSet<SlotId> {
+        let now = self.agenda.now;
+        let kept = self.store.facts(now).slots;
+        let bases = self.processes.values().filter_map(Process::base);
+        let moving: BTreeSet<SlotId> =
+            bases.flat_map(|base| base.moves.iter().map(|going| going.slot)).collect();
+        let before = &self.settled.kept;
+        let stayed = kept.into_iter().filter(|owner| before.contains(owner));
+        stayed.map(|owner| owner.slot).filter(|slot| !moving.contains(slot)).collect()
+    }
+
     /// Says what did not come right.
     pub(crate) fn judge_settled(&mut self) {
+        let resting = self.resting();
         let mut out = std::mem::take(&mut self.settled.complaints);
         let expected = usize::from(self.config.cells + self.config.bases);
         if self.processes.len() < expected {
@@ -97,13 +131,16 @@ impl Run {
                 }
             }
         }
+        self.judge_moves(&mut out);
         for (host, entity) in self.orphans().intersection(&self.settled.orphans) {
             out.push(format!("{host} has a ghost of {entity}, whose owner is gone"));
         }
         for (entity, n) in self.open_messages().intersection(&self.settled.open) {
             out.push(format!("message {entity}:{n} was open at the heal and is still"));
         }
-        for (number, player) in self.players.iter().enumerate() {
+        let rest = |player: &&Player| resting.contains(&player.slot());
+        let players = self.players.iter().enumerate().filter(|(_, player)| rest(player));
+        for (number, player) in players {
             if !matches!(player.stream, Stream::Open(_)) {
                 out.push(format!("player {number} is not back"));
             } else if !player.is_answered() {

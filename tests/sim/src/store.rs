@@ -6,16 +6,19 @@ use marchland_common::cluster::{Member, MemberState, SlotOwner};
 use marchland_common::order::{Incarnation, Node, NodeName, SlotId, SpaceId, Term};
 use marchland_common::world::Layout;
 use marchland_frontier_core::spaces;
-use marchland_manager_core::{Facts, SpaceSpec, Write, plan};
+use marchland_manager_core::{Facts, SpaceSpec, Write};
 use marchland_standin_core::{
     Compare, CompareResult, CompareTarget, Config, DeleteRangeRequest, Handled, KeyRange, KeyValue,
     OpRequest, PutRequest, RangeRequest, Request, Response, Revision, Standin, TxnRequest,
     WatchCursor, WatchPoll,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a lease lives without being renewed, in seconds.
 pub(crate) const TTL_S: i64 = 5;
+
+/// What the value of a member that drains ends with.
+const DRAINING: &str = " drains";
 
 pub(crate) struct Store {
     standin: Standin,
@@ -25,6 +28,8 @@ pub(crate) struct Store {
     /// Since when and until when nobody is answered, and whether its clock stands still meanwhile.
     away: (u64, u64),
     clock_stops: bool,
+    /// Lives that drain.
+    draining: BTreeSet<Node>,
 }
 
 /// What became of an attempt to take a name.
@@ -45,7 +50,8 @@ pub(crate) enum Renewal {
 impl Store {
     pub(crate) fn new() -> Self {
         let standin = Standin::new(Config::default());
-        Self { standin, leases: 0, lag_us: 0, away: (0, 0), clock_stops: false }
+        let draining = BTreeSet::new();
+        Self { standin, leases: 0, lag_us: 0, away: (0, 0), clock_stops: false, draining }
     }
 
     /// Answers nobody for a while. Its clock may stand still meanwhile, as that of a stopped
@@ -178,11 +184,41 @@ impl Store {
         }
         let lease = self.grant(now);
         let guards = vec![absent(&dead_key(node.incarnation)), absent(&key)];
-        let value = node.incarnation.0.to_string().into_bytes();
+        let value = self.member_value(node);
         match self.txn(now, guards, vec![put(&key, value, lease)]) {
             true => Renewal::Renewed(lease),
             false => Renewal::Over,
         }
+    }
+
+    fn member_value(&self, node: Node) -> Vec<u8> {
+        let state = if self.draining.contains(&node) { DRAINING } else { "" };
+        format!("{}{state}", node.incarnation.0).into_bytes()
+    }
+
+    /// A life says that it drains, or that it serves.
+    pub(crate) fn set_draining(&mut self, now: u64, node: Node, lease: i64, drains: bool) {
+        match drains {
+            true => self.draining.insert(node),
+            false => self.draining.remove(&node),
+        };
+        let key = member_key(node.name);
+        let Some(kv) = self.get(now, &key) else { return };
+        if member_of(&kv).is_some_and(|member| member.node == node) && kv.lease == lease {
+            let value = self.member_value(node);
+            let guard = unchanged(&key, kv.mod_revision);
+            self.txn(now, vec![guard], vec![put(&key, value, lease)]);
+        }
+    }
+
+    /// Whatever earlier lives of a name said of draining is over.
+    pub(crate) fn forget_drains(&mut self, name: NodeName) {
+        self.draining.retain(|node| node.name != name);
+    }
+
+    /// The lives that drain.
+    pub(crate) const fn draining(&self) -> &BTreeSet<Node> {
+        &self.draining
     }
 
     /// Gives a life up: its tombstone, and the end of its registration.
@@ -228,21 +264,31 @@ impl Store {
         }
     }
 
-    /// Writes what a manager plans. True when there was something.
-    pub(crate) fn carry_out_plan(&mut self, now: u64, facts: &Facts) -> bool {
-        let writes = plan(facts).writes;
-        let is_something = !writes.is_empty();
+    /// Writes what a manager plans. Returns how many slots changed their keeper.
+    pub(crate) fn carry_out_plan(&mut self, now: u64, facts: &Facts, writes: Vec<Write>) -> u64 {
+        let mut moved = 0;
         for write in writes {
             match write {
                 Write::Slot(slot, base) => {
-                    let value = base.to_string().into_bytes();
-                    self.txn(now, Vec::new(), vec![put(&format!("slot/{slot}"), value, 0)]);
+                    let owner = facts.slots.iter().find(|owner| owner.slot == slot);
+                    let done = self.put_slot(now, slot, base, owner.map(|owner| owner.term));
+                    moved += u64::from(done && owner.is_some_and(|owner| owner.base != base));
                 }
                 Write::Layout(layout) => self.put_layout(now, &layout),
                 Write::RemoveSpace(space) => unreachable!("space {space} was just asked for"),
             }
         }
-        is_something
+        moved
+    }
+
+    /// Writes a slot's key, if it is as it was when that was planned.
+    fn put_slot(&mut self, now: u64, slot: SlotId, base: NodeName, known: Option<Term>) -> bool {
+        let key = format!("slot/{slot}");
+        let guard = match known {
+            Some(term) => unchanged(&key, term.0 as Revision),
+            None => absent(&key),
+        };
+        self.txn(now, vec![guard], vec![put(&key, base.to_string().into_bytes(), 0)])
     }
 
     pub(crate) fn put_layout(&mut self, now: u64, layout: &Layout) {
@@ -293,10 +339,12 @@ fn key_after<'a>(kv: &'a KeyValue, prefix: &str) -> Option<&'a str> {
 /// name it.
 pub(crate) fn member_of(kv: &KeyValue) -> Option<Member> {
     let name: NodeName = key_after(kv, "member/")?.parse().ok()?;
-    let said = std::str::from_utf8(&kv.value).ok()?.parse().ok();
-    let life = said.unwrap_or(kv.mod_revision as u64);
+    let said = std::str::from_utf8(&kv.value).ok()?;
+    let drains = said.strip_suffix(DRAINING);
+    let life = drains.unwrap_or(said).parse().ok().unwrap_or(kv.mod_revision as u64);
     let node = Node::new(name.kind, name.number, life);
-    Some(Member { node, state: MemberState::Serving })
+    let state = if drains.is_some() { MemberState::Draining } else { MemberState::Serving };
+    Some(Member { node, state })
 }
 
 pub(crate) fn slot_of(kv: &KeyValue) -> Option<SlotOwner> {

@@ -24,6 +24,7 @@ impl Run {
     /// The store changed: everybody's watch has something to tell.
     pub(crate) fn tell_all(&mut self) {
         let late = self.config.has(Class::OldEvents) || self.config.has(Class::LostEvents);
+        let late = late && self.agenda.now < self.config.heal_us();
         let most = if late { 2_000_000 } else { 15_000 };
         let lives: Vec<Node> = self.processes.values().map(|p| p.node).collect();
         for node in lives {
@@ -70,8 +71,9 @@ impl Run {
     }
 
     fn misbehaviour(&mut self) -> Misbehaviour {
+        let is_healed = self.agenda.now >= self.config.heal_us();
         let mut happens = |class, one_in| {
-            let happens = self.config.has(class) && self.rng.chance(1, one_in);
+            let happens = !is_healed && self.config.has(class) && self.rng.chance(1, one_in);
             if happens {
                 *self.faults.entry(class).or_default() += 1;
             }

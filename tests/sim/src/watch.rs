@@ -4,7 +4,7 @@
 
 use crate::store::{Store, layout_of, member_of, slot_of, tombstone_of};
 use marchland_common::cluster::{MapChange, Member, SlotOwner};
-use marchland_common::order::{Incarnation, SpaceId};
+use marchland_common::order::{Incarnation, NodeName, SlotId, SpaceId};
 use marchland_common::world::Layout;
 use marchland_standin_core::{
     Event, EventKind, KeyRange, KeyValue, Revision, WatchCursor, WatchPoll,
@@ -120,6 +120,11 @@ impl Watch {
     /// The members, as it knows them.
     pub(crate) fn members(&self) -> &[Member] {
         &self.told.members
+    }
+
+    /// Who keeps a slot, as far as it knows.
+    pub(crate) fn keeper(&self, slot: SlotId) -> Option<NodeName> {
+        self.told.slots.iter().find(|owner| owner.slot == slot).map(|owner| owner.base)
     }
 
     /// Whether it knows that a life was declared dead.

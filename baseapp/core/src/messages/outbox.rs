@@ -253,7 +253,9 @@ impl BaseCore {
     }
 
     fn send_again_where(&mut self, in_slot: impl Fn(marchland_common::order::SlotId) -> bool) {
-        for source in self.posts.keys().copied().collect::<Vec<_>>() {
+        // What is another base's by now, or on its way, is not ours to say any more.
+        let sources = self.posts.keys().copied().filter(|source| !self.is_elsewhere(*source));
+        for source in sources.collect::<Vec<_>>() {
             for out_seq in self.unanswered(source, &in_slot) {
                 self.deliver(source, out_seq);
             }

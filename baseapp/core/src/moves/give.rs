@@ -4,7 +4,7 @@
 use super::{CHUNKS_MAX, Closing, Give, Image, Terms};
 use crate::core::BaseCore;
 use crate::gate::Held;
-use crate::io::{ClientFrame, MoveStage, SlotMove, ToClient};
+use crate::io::{BaseBug, ClientFrame, MoveStage, SlotMove, ToClient};
 use crate::log::LogRecord;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, BaseToCell, HandoffRefusal, Msg, SlotChunk};
@@ -199,7 +199,12 @@ impl BaseCore {
             })
             .collect();
         for (slot, term) in given {
-            self.slot_is_given(slot, term);
+            if self.has_bug(BaseBug::KeepsGiven) {
+                self.store.leaving.remove(&slot);
+                self.end_give(slot);
+            } else {
+                self.slot_is_given(slot, term);
+            }
         }
         // Never frozen, and another's all the same: nothing here says that it may be dropped.
         let lost: Vec<SlotId> = self

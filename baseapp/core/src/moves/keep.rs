@@ -3,6 +3,7 @@
 use super::Terms;
 use crate::core::BaseCore;
 use crate::gate::Held;
+use crate::io::BaseBug;
 use crate::log::LogRecord;
 use marchland_common::journal::Event;
 use marchland_common::msg::BaseToCell;
@@ -91,6 +92,9 @@ impl BaseCore {
     pub(crate) fn is_away(&self, slot: SlotId) -> bool {
         if self.store.leaving.contains_key(&slot) {
             return true;
+        }
+        if self.has_bug(BaseBug::KeepsGiven) && self.store.slots.contains_key(&slot) {
+            return false;
         }
         let Some(owner) = self.map.slot(slot) else { return false };
         let taken = self.store.slots.get(&slot).is_some_and(|row| row.term >= owner.term);

@@ -5,8 +5,9 @@ use super::{CHUNK_BYTES, CHUNKS_MAX};
 use crate::core::BaseCore;
 use crate::entity::Now;
 use crate::gate::Held;
+use crate::io::BaseBug;
 use crate::log::{Import, LogRecord};
-use marchland_common::journal::Refused;
+use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, Msg, SlotChunk};
 use marchland_common::order::{Lsn, Node, SlotId};
 
@@ -31,6 +32,11 @@ impl BaseCore {
         let import = self.store.imports.get(&slot);
         let import = import.filter(|import| (import.term, import.digest) == (term, digest));
         if import.is_some_and(Import::is_whole) {
+            if self.has_bug(BaseBug::ServesEarly) {
+                let lsn = self.write(&LogRecord::SlotTaken { slot, term });
+                self.event(Event::SlotTaken { slot, term, lsn });
+                self.take_up_slot(slot, lsn);
+            }
             let held = BaseToBase::SlotHeld { slot, term, digest };
             self.leave(self.gate.last, Held::Life(from, held));
         } else {

@@ -396,6 +396,29 @@ fn pieces_of_a_slot_count_only_if_its_keeper_sends_them_and_they_are_what_they_s
     assert!(refused.iter().all(|reason| cluster.bases[1].refusals(*reason) > 0));
 }
 
+/// A base learns late that a slot is not its own: what it has to say of it is of long ago.
+#[test]
+fn a_keeper_that_learns_late_that_it_is_none_says_nothing_for_the_slot() {
+    let (mut cluster, entity) = one_entity();
+    // To itself: the receiver's slot is the one that moves.
+    send(&mut cluster, 1, entity, entity, 7);
+    cluster.ticks(2);
+    hold(&mut cluster, entity.slot());
+    write_key(&mut cluster, entity.slot(), 1);
+    tell_keys(&mut cluster, 1);
+    cluster.ticks(3);
+    let mark = cluster.mark();
+    tell_keys(&mut cluster, 0);
+    cluster.ticks(3);
+    let own = cluster.sent[mark..].iter().filter(|(from, _)| *from == cluster.bases[0].node);
+    let mut said = own.flat_map(|(_, outgoing)| &outgoing.bundle.msgs);
+    assert!(!said.any(|m| matches!(m, Msg::BaseToBase(BaseToBase::Deliver { .. }))));
+    run_inbox(cluster.owner(1), entity, taken);
+    cluster.ticks(3);
+    let took = |e: &&Event| matches!(e, Event::MessageTaken { entity: of, .. } if *of == entity);
+    assert_eq!(cluster.bases[1].events.iter().filter(took).count(), 1);
+}
+
 #[test]
 fn an_order_to_give_what_is_not_kept_or_to_nobody_changes_nothing() {
     let (mut cluster, entity) = one_entity();

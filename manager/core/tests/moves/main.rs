@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod laws;
+mod patience;
 mod single;
 mod stage;

@@ -43,10 +43,16 @@ fn reborn(seed: u64) -> SimConfig {
     SimConfig { faults: Faults::of(&[Delays, CrashBase]), ticks: 900, ..SimConfig::of_seed(seed) }
 }
 
+/// Slots on the move, and owners that die meanwhile.
+fn moving(seed: u64) -> SimConfig {
+    let faults = Faults::of(&[Class::SlotMoves, Class::Delays, Class::CrashCell]);
+    SimConfig { faults, ticks: 900, ..SimConfig::of_seed(seed) }
+}
+
 #[test]
 fn without_a_bug_the_same_runs_pass() {
     for seed in 1..=4 {
-        for config in [rough(seed), deadly(seed), unheard(seed), reborn(seed)] {
+        for config in [rough(seed), deadly(seed), unheard(seed), reborn(seed), moving(seed)] {
             let judged = judged(&config);
             assert!(judged.complaints.is_empty(), "seed {seed}: {:#?}", judged.complaints);
         }
@@ -170,6 +176,16 @@ fn an_answer_that_leaves_before_it_is_durable_is_caught() {
 #[test]
 fn ticks_that_count_before_a_cellapp_said_what_it_holds_are_caught() {
     base_in(reborn, BaseBug::CountUnlisted, &["bounded-speculation"]);
+}
+
+#[test]
+fn a_slot_that_is_served_before_it_is_given_is_caught() {
+    base_in(moving, BaseBug::ServesEarly, &["one-base-serves"]);
+}
+
+#[test]
+fn a_slot_that_is_served_on_after_it_was_given_away_is_caught() {
+    base_in(moving, BaseBug::KeepsGiven, &["confirmed-by-keeper"]);
 }
 
 #[test]
