@@ -204,7 +204,7 @@ fn arguments_at_their_limit_are_heard_and_one_byte_more_is_not() {
     };
     assert_eq!(said(ARGS_BYTES_MAX), [true, true]);
     assert_eq!(said(ARGS_BYTES_MAX + 1), [false, false]);
-    assert!(ARGS_BYTES_MAX < MESSAGE_BYTES_MAX);
+    const { assert!(ARGS_BYTES_MAX < MESSAGE_BYTES_MAX) };
     let login = |account: String| {
         let kind = kinds().get(AVATAR).unwrap().name.clone();
         first_word(&rules, up::What::Login(wire::Login { account, radius: 1, kind })).is_ok()

@@ -31,7 +31,7 @@ fn corpus() -> Vec<Bundle> {
             let kind = postcard::to_stdvec(&msg).unwrap()[..2].to_vec();
             let count = of_kind.entry(kind).or_default();
             *count += 1;
-            if *count < 40 && *count % 4 == 0 {
+            if *count < 40 && count.is_multiple_of(4) {
                 corpus.push(bundle_of(header, vec![msg]));
             }
         }
