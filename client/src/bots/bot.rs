@@ -49,7 +49,10 @@ pub(super) struct Bot {
     facts: Facts,
     session: SessionId,
     entity: EntityId,
+    /// The newest tick that it heard of.
     tick: Tick,
+    /// That of the newest view.
+    viewed: Tick,
 }
 
 impl Bot {
@@ -62,6 +65,7 @@ impl Bot {
             session: SessionId(0),
             entity: EntityId(0),
             tick: Tick(0),
+            viewed: Tick(0),
         }
     }
 
@@ -187,7 +191,7 @@ impl Bot {
                 self.note(Event::ClientAnswered { session, entity, n, outcome }).await;
             }
             Told::View { epoch, tick, fresh, body } => {
-                self.tick = tick;
+                (self.tick, self.viewed) = (tick, tick);
                 self.account.views += 1;
                 if let Err(bad) = self.view.take_in(epoch, tick, fresh, &body) {
                     self.account.view_errors += 1;
@@ -198,7 +202,9 @@ impl Bot {
                 self.note(saw).await;
             }
             Told::Own { epoch, seq, .. } => {
-                let (session, entity, tick) = (self.session, self.entity, self.tick);
+                // It stands beside the view that is shown. A welcome says the base's tick, and when
+                // that base stood still, older views than that are still on their way.
+                let (session, entity, tick) = (self.session, self.entity, self.viewed);
                 let confirmed = Some(seq);
                 let saw =
                     Event::ClientSaw { session, entity, epoch, tick, fresh: false, confirmed };

@@ -4,7 +4,7 @@ use super::bot::{Account, Bot, END_WITHIN};
 use super::{BotsOptions, Brain, run};
 use crate::session::{Ask, Session, Told};
 use marchland_common::journal::Event;
-use marchland_common::order::{EntityId, KindId, SessionId, Tick};
+use marchland_common::order::{EntityId, Epoch, KindId, Seq, SessionId, Tick};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -27,17 +27,20 @@ fn a_welcomed_bot(facts_max: usize) -> Played {
     let (stop, stopped) = watch::channel(false);
     let (note, facts) = mpsc::channel(facts_max);
     let bot = Bot::new(Brain::new(7, 1), note);
-    let welcome = Told::Welcome {
+    tell.try_send(welcome(false, 1)).expect("the queue is empty");
+    let bot = tokio::spawn(bot.play_over(Session::over(asks), told, stopped));
+    Played { bot, asked, tell, stop, facts }
+}
+
+fn welcome(resumed: bool, tick: u64) -> Told {
+    Told::Welcome {
         session: SessionId(1),
         entity: EntityId(256),
         kind: KindId(1),
-        resumed: false,
-        tick: Tick(1),
+        resumed,
+        tick: Tick(tick),
         step: Duration::from_millis(50),
-    };
-    tell.try_send(welcome).expect("the queue is empty");
-    let bot = tokio::spawn(bot.play_over(Session::over(asks), told, stopped));
-    Played { bot, asked, tell, stop, facts }
+    }
 }
 
 impl Played {
@@ -102,6 +105,30 @@ async fn a_bot_with_all_its_answers_waits_only_for_the_goodbye() {
     let (account, took) = played.end().await;
     assert_eq!(account, Account::default());
     assert!(took <= Duration::from_millis(1_200), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_confirmed_to_a_resumed_bot_stands_beside_the_view_that_it_has() {
+    let mut played = a_welcomed_bot(64);
+    let view = |tick| Told::View {
+        epoch: Epoch(3),
+        tick: Tick(tick),
+        fresh: false,
+        body: bytes::Bytes::new(),
+    };
+    let own = Told::Own { epoch: Epoch(3), seq: Seq(7), props: Vec::new() };
+    // The base stood still; views that were on their way to it come after it said its tick.
+    for told in [view(40), welcome(true, 90), own, view(41)] {
+        played.tell.send(told).await.expect("it listens");
+    }
+    let mut saw = Vec::new();
+    while saw.len() < 3 {
+        let (_, fact) = timeout(LONG, played.facts.recv()).await.expect("it tells").expect("it is");
+        if let Event::ClientSaw { tick, .. } = fact {
+            saw.push(tick.0);
+        }
+    }
+    assert_eq!(saw, [40, 40, 41]);
 }
 
 #[tokio::test(start_paused = true)]
