@@ -28,6 +28,12 @@ fn a_drill_that_does_not_exist_or_cannot_be_done_there_is_refused_before_anythin
     assert_eq!(unknown.status.code(), Some(2));
     let hint = stderr(&unknown);
     assert!(listed().iter().all(|name| hint.contains(name)), "{hint}");
+    let to_containers = ["--against", "compose"];
+    let disk = run(&[&["drill", "disk-full"], to_containers.as_slice()].concat());
+    assert_eq!(disk.status.code(), Some(2), "{}", stderr(&disk));
+    let of_containers = run(&[&["drill", "list"], to_containers.as_slice()].concat());
+    let of_containers = String::from_utf8(of_containers.stdout).unwrap();
+    assert!(of_containers.contains("kill-cellapp\n") && !of_containers.contains("disk-full"));
     // No such containers, or no Docker that could have them.
     let nowhere = ["--against", "compose", "--project", "march-has-no-such-project"];
     let elsewhere = run(&[&["drill", "kill-cellapp"], nowhere.as_slice()].concat());

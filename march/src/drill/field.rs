@@ -1,5 +1,6 @@
 //! The cluster under drill, wherever it runs. Scripts hurt it and watch it through here.
 
+use super::before::Before;
 use super::ground::Ground;
 use super::table::Drill;
 use crate::cli::DrillArgs;
@@ -29,6 +30,7 @@ pub(super) struct Field {
     until: Instant,
     /// The tick from which on the drill is observed.
     began: u64,
+    before: Before,
     said: Vec<String>,
 }
 
@@ -49,7 +51,7 @@ impl Field {
             .map_err(|e| Failure::internal(format!("cannot handle signals: {e}")))?;
         let ground = Ground::up(drill, args).await?;
         let until = Instant::now() + PLAY_MAX;
-        Ok(Self { ground, shutdown, until, began: 0, said: Vec::new() })
+        Ok(Self { ground, shutdown, until, began: 0, before: Before::default(), said: Vec::new() })
     }
 
     /// Waits until all bots are in it. What is observed begins here.
@@ -57,9 +59,9 @@ impl Field {
         let bots = self.ground.bots();
         let all_in = |status: &StatusJson| {
             let sessions: u64 = status.members.iter().map(|m| m.sessions).sum();
-            (status.ready && sessions >= bots).then_some(status.tick)
+            (status.ready && sessions >= bots).then(|| (status.tick, Before::of(status)))
         };
-        self.began = self.until(all_in).await?.ok_or_else(|| {
+        (self.began, self.before) = self.until(all_in).await?.ok_or_else(|| {
             Failure::new(TIMEOUT, format!("{bots} bots were not in the cluster in time"))
                 .hint("nothing was done to it; `march status` says what is missing")
         })?;
@@ -148,8 +150,8 @@ impl Field {
     }
 
     /// What happens from now on to everything that one of its processes says to another.
-    pub(super) fn way(&self, from: &str, to: &str, way: Way) -> Result<(), Failure> {
-        self.ground.net()?.way(from, to, way)
+    pub(super) async fn way(&mut self, from: &str, to: &str, way: Way) -> Result<(), Failure> {
+        self.ground.way(from, to, way).await
     }
 
     /// What happens from now on to everything that others say to one of its cellapps and baseapps.
@@ -158,9 +160,8 @@ impl Field {
     }
 
     /// Its network is well again.
-    pub(super) async fn heal(&self) -> Result<(), Failure> {
-        self.ground.net()?.heal().await;
-        Ok(())
+    pub(super) async fn heal(&mut self) -> Result<(), Failure> {
+        self.ground.heal().await
     }
 
     /// How large the file is that a baseapp's log is written to.
@@ -182,6 +183,18 @@ impl Field {
     /// cluster starts it again.
     pub(super) async fn stop(&mut self, name: &str) -> Result<Option<i32>, Failure> {
         self.ground.stop(name).await
+    }
+
+    /// What its processes had counted when the drill began.
+    pub(super) fn before(&self) -> Before {
+        self.before.clone()
+    }
+
+    /// Leaves it without a verdict.
+    pub(super) async fn leave(self) {
+        if let Err(failure) = self.ground.leave().await {
+            eprintln!("  it could not be left as it was: {failure}");
+        }
     }
 
     /// Ends it. What was done, and what it left.

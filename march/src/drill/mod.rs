@@ -1,6 +1,7 @@
 //! Drills: something bad is done on purpose to a running cluster under load, and what comes of it
 //! is held against the bound that is promised for it, and against the audit.
 
+mod before;
 mod bound;
 mod field;
 mod ground;
@@ -40,19 +41,25 @@ pub(crate) async fn run(args: DrillArgs) -> Result<u8, Failure> {
 async fn perform(drill: &'static Drill, args: &DrillArgs) -> Result<Report, Failure> {
     let mut field = Field::up(drill, args).await?;
     let bounds = drill.bounds(args.against, field.ttl());
-    let told = scripts::play(drill.script, &mut field).await;
-    // However it went, everybody is ended.
+    let told = match scripts::play(drill.script, &mut field).await {
+        Ok(told) => told,
+        Err(failure) => {
+            field.leave().await;
+            return Err(failure);
+        }
+    };
     let Played { said, began, bots, left } = field.end().await;
-    let (told, left) = (told?, left?);
+    let left = left?;
     let figures = journals::observe(&left, &told, Scope { began: Tick(began), bots })?;
     Ok(Report::new(drill.name, &bounds, said, &figures, &left))
 }
 
 fn list(against: Against, json: bool) {
+    let drills = DRILLS.iter().filter(|drill| drill.can_be_done_to(against));
     if json {
-        print_json(&DRILLS.iter().map(|drill| drill.about(against)).collect::<Vec<_>>());
+        print_json(&drills.map(|drill| drill.about(against)).collect::<Vec<_>>());
     } else {
-        DRILLS.iter().for_each(|drill| print_line(drill.name));
+        drills.for_each(|drill| print_line(drill.name));
     }
 }
 

@@ -46,11 +46,12 @@ pub(super) enum Script {
 
 impl Script {
     /// Whether it can be done to containers.
-    pub(super) const fn is_for_containers(self) -> bool {
-        !self.is_of_the_network() && !matches!(self, Self::DiskFull)
+    const fn is_for_containers(self) -> bool {
+        // Nothing there is slow on order, and a disk is everybody's.
+        !matches!(self, Self::SlowPeer | Self::DiskFull)
     }
 
-    /// Whether what processes say to each other has to go through proxies.
+    /// Whether what processes say to each other is lost or late.
     pub(super) const fn is_of_the_network(self) -> bool {
         matches!(
             self,
@@ -296,6 +297,11 @@ pub(super) const DRILLS: &[Drill] = &[
 ];
 
 impl Drill {
+    /// Whether it can be done there.
+    pub(super) fn can_be_done_to(&self, against: Against) -> bool {
+        against == Against::Demo || self.script.is_for_containers()
+    }
+
     /// What must be observed where it takes place, if registrations outlive processes for so long.
     pub(super) fn bounds(&self, against: Against, ttl: Duration) -> Vec<Bound> {
         let bounds = self.bounds.iter().copied();

@@ -11,6 +11,7 @@ use crate::demo::Left;
 use crate::exit::Failure;
 use compose::Compose;
 use demo::Demo;
+use marchland_chaos::Way;
 use net::Net;
 use nix::sys::signal::Signal;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(super) enum Ground {
 
 impl Ground {
     pub(super) async fn up(drill: &Drill, args: &DrillArgs) -> Result<Self, Failure> {
-        if args.against == Against::Compose && !drill.script.is_for_containers() {
+        if !drill.can_be_done_to(args.against) {
             let text = format!("{} cannot be done to containers", drill.name);
             return Err(Failure::usage(text).hint("leave --against out: it starts its own cluster"));
         }
@@ -107,6 +108,33 @@ impl Ground {
         match self {
             Self::Demo(demo) => demo.look_after().await,
             Self::Compose(compose) => compose.look_after().await,
+        }
+    }
+
+    /// What happens from now on to everything that one of its processes says to another.
+    pub(super) async fn way(&mut self, from: &str, to: &str, way: Way) -> Result<(), Failure> {
+        match (self, way) {
+            (Self::Compose(compose), Way::Discard) => compose.lose(from, to).await,
+            (ground, way) => ground.net()?.way(from, to, way),
+        }
+    }
+
+    /// Its network is well again.
+    pub(super) async fn heal(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::Compose(compose) => compose.heal().await,
+            Self::Demo(_) => {
+                self.net()?.heal().await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a cluster of the drill's own, and lets another go on as it was found.
+    pub(super) async fn leave(self) -> Result<(), Failure> {
+        match self {
+            Self::Demo(demo) => demo.end().await.map(|_| ()),
+            Self::Compose(compose) => compose.leave().await,
         }
     }
 

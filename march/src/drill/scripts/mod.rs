@@ -140,13 +140,14 @@ async fn until_back(field: &mut Field, node: Node) -> Result<(), Failure> {
 
 /// Notes what was counted by the end of a trouble.
 async fn finish(field: &mut Field, told: &mut Told) -> Result<(), Failure> {
+    let before = field.before();
     let seen = field.until(|status| {
         let verdicts = ["verdicts_dead", "verdicts_silent", "verdicts_replaced"];
-        let verdicts = verdicts.map(|counter| counted(status, counter)).iter().sum();
+        let verdicts = verdicts.map(|counter| before.since(status, counter)).iter().sum();
         let waiting = status.members.iter().filter_map(|m| m.counters.get("link_waiting_most"));
         let figures = [
             (Figure::Verdicts, verdicts),
-            (Figure::FramesLost, counted(status, "link_frames_lost")),
+            (Figure::FramesLost, before.since(status, "link_frames_lost")),
             (Figure::FramesWaiting, *waiting.max()?),
         ];
         status.ready.then_some(figures)
@@ -160,9 +161,4 @@ async fn finish(field: &mut Field, told: &mut Told) -> Result<(), Failure> {
 
 fn member<'a>(status: &'a StatusJson, name: &str) -> Option<&'a MemberJson> {
     status.members.iter().find(|m| m.name == name)
-}
-
-/// A counter of all processes together: whichever of them has it.
-fn counted(status: &StatusJson, counter: &str) -> u64 {
-    status.members.iter().filter_map(|m| m.counters.get(counter)).sum()
 }

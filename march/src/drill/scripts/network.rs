@@ -36,7 +36,7 @@ pub(super) async fn partition_cells(field: &mut Field) -> Result<Told, Failure> 
     let (a, b) = (one.name.to_string(), other.name.to_string());
     let mut told = Told::of(None);
     let from = field.tick().await?;
-    cut_off(field, &a, &b, from)?;
+    cut_off(field, &a, &b, from).await?;
     let marked = field.until(|status| {
         let stale = |name: &str| member(status, name)?.counters.get("ghosts_stale").copied();
         let both = [stale(&a)?, stale(&b)?];
@@ -61,7 +61,7 @@ pub(super) async fn partition_cell_base(field: &mut Field) -> Result<Told, Failu
     let (a, b) = (cell.name.to_string(), base.name.to_string());
     let mut told = Told::of(None);
     let from = field.tick().await?;
-    cut_off(field, &a, &b, from)?;
+    cut_off(field, &a, &b, from).await?;
     let cut = healed(field, [cell, base], from, BASE_TICKS).await?;
     let hurt = Hurt { cell: Some(cell.name), base: Some(base.name) };
     told.trouble = Some(Trouble { from, to: cut.to, hurt: vec![hurt] });
@@ -78,7 +78,7 @@ pub(super) async fn one_way(field: &mut Field) -> Result<Told, Failure> {
     for [sender, receiver] in [[one, base], [base, other], [one, other]] {
         let from = field.tick().await?;
         let (a, b) = (sender.name.to_string(), receiver.name.to_string());
-        field.way(&a, &b, Way::Discard)?;
+        field.way(&a, &b, Way::Discard).await?;
         field.say(format!("nothing that {a} says comes to {b} from about tick {from} on"));
         let cut = healed(field, [sender, receiver], from, ONE_WAY_TICKS).await?;
         told.cuts.push(cut);
@@ -120,9 +120,9 @@ pub(super) async fn slow_peer(field: &mut Field) -> Result<Told, Failure> {
 }
 
 /// From now on neither of two hears the other.
-fn cut_off(field: &mut Field, one: &str, other: &str, from: u64) -> Result<(), Failure> {
-    field.way(one, other, Way::Discard)?;
-    field.way(other, one, Way::Discard)?;
+async fn cut_off(field: &mut Field, one: &str, other: &str, from: u64) -> Result<(), Failure> {
+    field.way(one, other, Way::Discard).await?;
+    field.way(other, one, Way::Discard).await?;
     field.say(format!("cut {one} and {other} off from each other about tick {from}"));
     Ok(())
 }

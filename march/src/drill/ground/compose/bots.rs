@@ -44,7 +44,7 @@ impl Bots {
     }
 
     /// Lets them hear their last answers and end.
-    pub(super) async fn leave(&self, project: &Project) -> Result<BotsReport, Failure> {
+    pub(super) async fn end(&self, project: &Project) -> Result<BotsReport, Failure> {
         let id = project.id(BOTS)?;
         stop([id]).await?;
         let said = logs(&["--tail", "200", id]).await?;
@@ -56,7 +56,15 @@ impl Bots {
         })
     }
 
-    /// As it was before.
+    /// As it was before, while the cluster goes on.
+    pub(super) async fn leave(&self, project: &Project) -> Result<(), Failure> {
+        match self.played_before {
+            true => Ok(()),
+            false => stop([project.id(BOTS)?]).await,
+        }
+    }
+
+    /// As it was before, once the cluster is there again.
     pub(super) async fn come_back(&self, project: &Project) -> Result<(), Failure> {
         if self.played_before {
             docker(&["start", project.id(BOTS)?]).await?;

@@ -6,6 +6,7 @@ mod bots;
 mod docker;
 mod project;
 mod records;
+mod voids;
 
 use crate::demo::Left;
 use crate::drill::table::{COMPOSE_TTL, Drill};
@@ -21,12 +22,15 @@ use records::Records;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
+use voids::Voids;
 
 /// The store of a cluster in containers.
 pub(super) const STORE: &str = "etcd";
 /// How the names of processes begin, in the order in which kinds end: those who would judge the
 /// others' end first.
 const KINDS: [&str; 3] = ["manager-", "cell-", "base-"];
+/// Those whose network is cut.
+const SERVERS: [&str; 2] = [KINDS[1], KINDS[2]];
 /// The operator's port of a process.
 const OPERATOR: u16 = 7600;
 /// How long a cluster that runs may take to be ready.
@@ -44,6 +48,8 @@ pub(in crate::drill) struct Compose {
     ttl: Duration,
     bots: Bots,
     records: Records,
+    /// What cuts its network, if the drill is about that.
+    voids: Voids,
     /// Who was killed or ended and not started again yet.
     down: BTreeSet<String>,
     /// Who is stopped.
@@ -62,8 +68,12 @@ impl Compose {
         let ttl = project.of_kind(KINDS[0]).find_map(|(_, c)| c.env("MARCH_TTL"));
         let ttl = ttl.map_or(Ok(COMPOSE_TTL), durations::parse).map_err(Failure::usage)?;
         let records = Records::new(drill.name);
+        let voids = match drill.script.is_of_the_network() {
+            true => Voids::beside(&project, &SERVERS).await?,
+            false => Voids::default(),
+        };
         let (down, paused) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { project, address, ttl, bots, records, down, paused })
+        Ok(Self { project, address, ttl, bots, records, voids, down, paused })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -112,6 +122,16 @@ impl Compose {
         Ok(code.trim().parse().ok().filter(|code| *code != KILLED))
     }
 
+    /// From now on nothing that one says comes to another.
+    pub(super) async fn lose(&mut self, from: &str, to: &str) -> Result<(), Failure> {
+        self.voids.lose(&self.project, from, to).await
+    }
+
+    /// Its network is well again.
+    pub(super) async fn heal(&mut self) -> Result<(), Failure> {
+        self.voids.heal().await
+    }
+
     pub(super) async fn look_after(&mut self) -> Result<(), Failure> {
         if self.down.is_empty() {
             return Ok(());
@@ -141,8 +161,15 @@ impl Compose {
         Ok(Left { dir: self.records.dir().to_owned(), bots, verdict, summary })
     }
 
+    /// Lets it go on as it was found, without a verdict.
+    pub(super) async fn leave(mut self) -> Result<(), Failure> {
+        self.mend().await?;
+        self.bots.leave(&self.project).await
+    }
+
     /// Undoes what a script that broke off left behind.
     async fn mend(&mut self) -> Result<(), Failure> {
+        std::mem::take(&mut self.voids).end().await;
         for name in std::mem::take(&mut self.paused) {
             docker(&["unpause", self.project.id(&name)?]).await?;
         }
@@ -150,7 +177,7 @@ impl Compose {
     }
 
     async fn take(&mut self) -> Result<marchland_client::bots::BotsReport, Failure> {
-        let bots = self.bots.leave(&self.project).await?;
+        let bots = self.bots.end(&self.project).await?;
         let census_at = status::ask(&self.address).await.ok().map(|s| s.tick);
         sleep(CENSUS_PASSES).await;
         for kind in KINDS {

@@ -58,6 +58,13 @@ impl Container {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
+    /// Its address in its network.
+    pub(super) fn address(&self) -> Option<&str> {
+        let networks = self.about.pointer("/NetworkSettings/Networks")?.as_object()?;
+        let mut all = networks.values().filter_map(|network| network.get("IPAddress")?.as_str());
+        all.find(|address| !address.is_empty())
+    }
+
     /// Where a port of it can be reached from here.
     pub(super) fn published(&self, port: u16) -> Option<String> {
         let ports = self.about.pointer("/NetworkSettings/Ports")?;
