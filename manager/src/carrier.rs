@@ -3,8 +3,8 @@
 
 use crate::operator::Door;
 use marchland_common::cluster::{MemberState, SlotMove};
-use marchland_common::order::{Node, NodeKind, NodeName, SlotId, Term};
-use marchland_manager_core::Give;
+use marchland_common::order::{Node, NodeKind, NodeName};
+use marchland_manager_core::{Give, Patience};
 use marchland_proto::convert::{Gives, gives_to_wire, move_from_wire};
 use marchland_proto::operator::MoveSlotsReply;
 use marchland_runtime::coord::Member;
@@ -21,10 +21,6 @@ const OFTEN: Duration = Duration::from_millis(25);
 const SELDOM: Duration = Duration::from_secs(1);
 /// How long a keeper may take to answer while others wait for the next round.
 const ANSWER_MAX: Duration = Duration::from_millis(300);
-/// How long a slot may be on its way. Its entities stand still for most of that.
-const MOVE_MAX: Duration = Duration::from_secs(5);
-/// For how long nothing is given to whoever let one wait for longer.
-const SLOW_FOR: Duration = Duration::from_secs(30);
 
 /// What is known of slots on their way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,14 +37,19 @@ pub(crate) async fn carry(
     mut wanted: watch::Receiver<Vec<Give>>,
     known: &watch::Sender<Reported>,
 ) -> Infallible {
-    let (mut patience, mut feed) = (Patience::default(), door.feed.subscribe());
+    let (mut patience, began) = (Patience::default(), Instant::now());
+    let mut feed = door.feed.subscribe();
     loop {
         let gives = wanted.borrow_and_update().clone();
         let seen = feed.borrow_and_update().clone();
         let mut moves = known.borrow().moves.clone();
         moves.retain(|node, _| seen.members.iter().any(|m| m.node() == *node));
         moves.extend(ask_all(door, &seen, &gives).await);
-        let slow = patience.lose(&moves, Instant::now());
+        let now_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let slow = patience.lose(&moves, now_ms);
+        for to in slow.difference(&known.borrow().slow) {
+            tracing::warn!(%to, "slots are on their way to it for too long");
+        }
         let new = Reported { moves, slow };
         let is_busy = !gives.is_empty() || new.moves.values().any(|moves| !moves.is_empty());
         known.send_if_modified(|old| {
@@ -103,59 +104,17 @@ fn moves_of(node: Node, reply: &MoveSlotsReply) -> Option<(Node, Vec<SlotMove>)>
     moves.ok().filter(|_| is_its).map(|moves| (node, moves))
 }
 
-/// Since when slots are on their way, and who let them wait.
-#[derive(Debug, Default)]
-struct Patience {
-    since: BTreeMap<(SlotId, Term), Instant>,
-    slow_until: BTreeMap<NodeName, Instant>,
-}
-
-impl Patience {
-    /// To whom nothing is to be given for now.
-    fn lose(&mut self, moves: &BTreeMap<Node, Vec<SlotMove>>, now: Instant) -> BTreeSet<NodeName> {
-        let all: BTreeMap<(SlotId, Term), NodeName> =
-            moves.values().flatten().map(|m| ((m.slot, m.term), m.to)).collect();
-        self.since.retain(|going, _| all.contains_key(going));
-        for (going, to) in all {
-            let since = *self.since.entry(going).or_insert(now);
-            if now >= since + MOVE_MAX {
-                if !self.slow_until.contains_key(&to) {
-                    tracing::warn!(%to, slot = %going.0, "a slot is on its way for too long");
-                }
-                self.slow_until.insert(to, now + SLOW_FOR);
-            }
-        }
-        self.slow_until.retain(|_, until| now < *until);
-        self.slow_until.keys().copied().collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use marchland_common::cluster::MoveStage;
+    use marchland_common::order::{SlotId, Term};
     use marchland_proto::convert::move_to_wire;
 
     fn going(slot: u8, term: u64) -> SlotMove {
         let to = Node::new(NodeKind::Base, 2, 0).name;
         SlotMove { slot: SlotId(slot), term: Term(term), to, stage: MoveStage::Copying }
-    }
-
-    #[test]
-    fn who_lets_a_slot_wait_for_too_long_gets_none_for_a_while() {
-        let (keeper, start) = (Node::new(NodeKind::Base, 1, 7), Instant::now());
-        let mut patience = Patience::default();
-        let mut slow = |moves: &[SlotMove], after: Duration| {
-            patience.lose(&BTreeMap::from([(keeper, moves.to_vec())]), start + after)
-        };
-        assert!(slow(&[going(1, 4)], Duration::ZERO).is_empty());
-        assert!(slow(&[going(1, 4)], MOVE_MAX - OFTEN).is_empty());
-        assert!(slow(&[going(1, 5)], MOVE_MAX).is_empty(), "that one began later");
-        let late = MOVE_MAX + MOVE_MAX;
-        assert_eq!(slow(&[going(1, 5)], late), BTreeSet::from([going(1, 5).to]));
-        assert_eq!(slow(&[], late + SLOW_FOR - OFTEN).len(), 1);
-        assert!(slow(&[], late + SLOW_FOR).is_empty());
     }
 
     #[test]
