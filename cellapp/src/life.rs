@@ -209,10 +209,12 @@ impl Parts<'_> {
     }
 
     fn somebody_takes(&self) -> bool {
-        self.feed.seen().core_members().iter().any(|m| {
+        let seen = self.feed.seen();
+        seen.core_members().iter().any(|m| {
             m.node.name.kind == self.node.name.kind
                 && m.node != self.node
                 && m.state == cluster::MemberState::Serving
+                && !seen.dead.contains(&m.node.incarnation)
         })
     }
 }

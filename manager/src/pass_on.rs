@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
-/// How long the leader may take: it asks everybody itself.
-const LEADER_MAX: Duration = Duration::from_secs(2);
+/// How long the leader may take: it asks everybody itself, and waits for the store to say so.
+const LEADER_MAX: Duration = Duration::from_secs(3);
 
 /// Marks a request that another manager passed on.
 const PASSED_ON: &str = "x-marchland-passed-on";

@@ -47,6 +47,19 @@ enum StreamEnd {
     Over(SessionEnd),
 }
 
+impl StreamEnd {
+    /// For people who were not served.
+    fn why(self) -> String {
+        match self {
+            Self::Redirect(address) => {
+                format!("gateways send from one to the other, last to {address}")
+            }
+            Self::Broken(why) => why,
+            Self::Over(_) => "the session is over".to_owned(),
+        }
+    }
+}
+
 impl SessionTask {
     pub(super) fn new(
         options: SessionOptions,
@@ -96,11 +109,16 @@ impl SessionTask {
                     (self.gateway, redirects) = (address, redirects + 1);
                     continue;
                 }
-                StreamEnd::Redirect(_) => self.try_another_gateway(),
-                StreamEnd::Broken(why) if since.elapsed() > self.options.give_up => {
-                    return SessionEnd::Unreachable(self.options.give_up, why);
+                StreamEnd::Redirect(_) | StreamEnd::Broken(_)
+                    if since.elapsed() > self.options.give_up =>
+                {
+                    return SessionEnd::Unreachable(self.options.give_up, ended.0.why());
                 }
-                StreamEnd::Broken(_) => self.try_another_gateway(),
+                // Gateways that do not agree yet who keeps the slot agree a little later.
+                StreamEnd::Redirect(_) | StreamEnd::Broken(_) => {
+                    redirects = 0;
+                    self.try_another_gateway();
+                }
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE.1);

@@ -43,8 +43,8 @@ async fn a_key_is_created_by_exactly_one_of_many(arm: Arm) {
 }
 
 async fn the_writes_of_a_transaction_share_a_revision_and_nested_ones_belong_to_it(arm: Arm) {
-    let (mut client, p) = (arm.server().raw().await, arm.unique());
-    let (a, b, c) = (p.clone() + "/a", p.clone() + "/b", p.clone() + "/c");
+    let (mut client, p) = (arm.server().raw().await, arm.unique() + "/");
+    let (a, b, c) = (p.clone() + "a", p.clone() + "b", p.clone() + "c");
     client.put(&*c, "dies", None).await.unwrap();
     let nested = Txn::new().when([absent(&a)]).and_then([TxnOp::put(&*b, "1", None)]);
     let outer = Txn::new().when([absent(&a)]).and_then([
