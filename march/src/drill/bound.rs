@@ -67,7 +67,7 @@ pub(super) enum Figure {
     ConfirmedStill,
     /// Processes that were drained and still had something when they had to end.
     KeptSomething,
-    /// From the tick in which a slot was frozen to be moved until somebody served it: the worst.
+    /// Ticks that a slot's entities stood still at a cellapp while it was on its way: the worst.
     SlotStoodStill,
     /// Processes that were asked to end and did not, or not with code 0.
     EndedBadly,
@@ -106,7 +106,9 @@ impl Figure {
             Self::DiskAlarms => "alarms that the log stands still",
             Self::ConfirmedStill => "commands confirmed while the log stood still",
             Self::KeptSomething => "drained processes that kept something",
-            Self::SlotStoodStill => "ticks that a slot stood still on its way, the worst",
+            Self::SlotStoodStill => {
+                "ticks that a slot's entities stood still on its way, the worst"
+            }
             Self::EndedBadly => "processes that did not end with code 0",
         }
     }

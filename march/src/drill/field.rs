@@ -40,6 +40,8 @@ pub(super) struct Played {
     pub(super) said: Vec<String>,
     /// The tick from which on it is observed: what was before is not of this drill.
     pub(super) began: u64,
+    /// About the last tick before its processes were asked to end, if a manager said.
+    pub(super) ended: Option<u64>,
     /// How many bots played.
     pub(super) bots: u64,
     pub(super) left: Result<Left, Failure>,
@@ -199,7 +201,8 @@ impl Field {
 
     /// Ends it. What was done, and what it left.
     pub(super) async fn end(self) -> Played {
+        let ended = self.status().await.map(|status| status.tick);
         let (said, began, bots) = (self.said, self.began, self.ground.bots());
-        Played { said, began, bots, left: self.ground.end().await }
+        Played { said, began, ended, bots, left: self.ground.end().await }
     }
 }

@@ -48,9 +48,10 @@ async fn perform(drill: &'static Drill, args: &DrillArgs) -> Result<Report, Fail
             return Err(failure);
         }
     };
-    let Played { said, began, bots, left } = field.end().await;
+    let Played { said, began, ended, bots, left } = field.end().await;
     let left = left?;
-    let figures = journals::observe(&left, &told, Scope { began: Tick(began), bots })?;
+    let scope = Scope { began: Tick(began), ended: Tick(ended.unwrap_or(u64::MAX)), bots };
+    let figures = journals::observe(&left, &told, scope)?;
     Ok(Report::new(drill.name, &bounds, said, &figures, &left))
 }
 

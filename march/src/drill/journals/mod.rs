@@ -22,6 +22,8 @@ use windows::{stood_still, ticks_to_reopen};
 pub(super) struct Scope {
     /// The first tick that is.
     pub(super) began: Tick,
+    /// The last one that is. After it everybody is asked to end, and what follows is of that.
+    pub(super) ended: Tick,
     /// How many bots play.
     pub(super) bots: u64,
 }
@@ -42,7 +44,7 @@ pub(super) fn observe(left: &Left, told: &Told, scope: Scope) -> Result<Figures,
         }
     }
     Losses::of(&journals, scope.began).tell(told.victim, &mut figures);
-    if let Some(worst) = slots_stood_still(&journals, scope.began) {
+    if let Some(worst) = slots_stood_still(&journals, scope) {
         figures.insert(Figure::SlotStoodStill, worst);
     }
     if let Some((from, to)) = told.span {
