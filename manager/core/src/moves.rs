@@ -3,7 +3,8 @@
 //!
 //! What keepers report may be old. That hurts nobody: an order and a write name the term of the
 //! slot's key that they rest on, and the key gets a new one with every write. While it has that
-//! term, a slot that was held stays held.
+//! term, a slot that was held stays held by the life that holds it: its keeper says so only while
+//! that one is the present life of the next keeper.
 //!
 //! A slot that is frozen for a move stands still until its key is written again. So a move whose
 //! next keeper is not there to take it, or takes too long, is called off, whatever became of that

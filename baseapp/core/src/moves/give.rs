@@ -125,10 +125,12 @@ impl BaseCore {
         for (slot, give) in &mut self.gives {
             let is_durable = give.frozen.is_some_and(|lsn| self.gate.is_durable(lsn));
             let to = self.map.member(give.to).map(|m| m.node);
-            let Some(to) = to.filter(|to| is_durable && !give.held && !self.map.is_dead(*to))
-            else {
-                continue;
-            };
+            let Some(to) = to.filter(|to| is_durable && !self.map.is_dead(*to)) else { continue };
+            match give.held {
+                Some(life) if life == to => continue,
+                Some(_) => give.send_anew(),
+                None => {}
+            }
             let image = give.image.get_or_insert_with(|| Image::new(self.store.slot_image(*slot)));
             let (count, digest) = (image.count(), image.digest);
             if count > CHUNKS_MAX {
@@ -163,10 +165,18 @@ impl BaseCore {
         (give.next, give.sent) = (next, ran);
     }
 
-    /// The next keeper has it all.
+    /// This life of the next keeper has it all.
     pub(crate) fn on_slot_held(&mut self, from: Node, slot: SlotId, term: Term, digest: u64) {
         let Some(give) = self.give_to(from, slot, term) else { return };
-        give.held |= give.image.as_ref().is_some_and(|image| image.digest == digest);
+        if give.image.as_ref().is_some_and(|image| image.digest == digest) {
+            give.held = Some(from);
+        }
+    }
+
+    /// Whether the next keeper has it all: the life that said so is the present one, and not given
+    /// up.
+    fn is_held(&self, give: &Give) -> bool {
+        give.held.is_some_and(|life| self.map.is_live(life) && !self.is_outlived(life))
     }
 
     fn give_to(&mut self, from: Node, slot: SlotId, term: Term) -> Option<&mut Give> {
@@ -277,7 +287,7 @@ impl BaseCore {
     /// The slots that are on their way from here, and how far each is.
     pub(crate) fn slot_moves(&self) -> Vec<SlotMove> {
         let stage = |give: &Give| match give {
-            Give { held: true, .. } => MoveStage::Held,
+            give if self.is_held(give) => MoveStage::Held,
             Give { frozen: Some(_), .. } => MoveStage::Copying,
             Give { frozen: None, .. } => MoveStage::Closing,
         };

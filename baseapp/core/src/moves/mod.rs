@@ -29,7 +29,7 @@ pub(crate) use clients::HeldClients;
 
 use bytes::Bytes;
 use marchland_common::digest::digest_bytes;
-use marchland_common::order::{Lsn, NodeName, SlotId, Term};
+use marchland_common::order::{Lsn, Node, NodeName, SlotId, Term};
 use serde::{Deserialize, Serialize};
 
 /// The largest piece of a slot, in bytes.
@@ -52,8 +52,9 @@ pub(crate) struct Give {
     pub unsent: u32,
     /// When a piece was sent last.
     pub sent: u64,
-    /// Whether the next keeper has it all, durably.
-    pub held: bool,
+    /// The life of the next keeper that has it all, durably. Another life may have come back
+    /// without its log.
+    pub held: Option<Node>,
     /// What is sent. The frozen slot gives it again after a restart.
     #[serde(skip)]
     pub image: Option<Image>,
@@ -63,12 +64,18 @@ impl Give {
     /// A slot whose entities still run.
     pub const fn begin(term: Term, to: NodeName) -> Self {
         let (frozen, image) = (None, None);
-        Self { term, to, frozen, next: 0, unsent: 0, sent: 0, held: false, image }
+        Self { term, to, frozen, next: 0, unsent: 0, sent: 0, held: None, image }
     }
 
     /// A slot that an earlier life of this base froze.
     pub fn recovered(term: Term, to: NodeName) -> Self {
         Self { frozen: Some(Lsn(0)), ..Self::begin(term, to) }
+    }
+
+    /// Another life of the next keeper than the one that had it all is there: it gets everything
+    /// from the first piece on. If it kept its log, it says at once that it has it.
+    pub fn send_anew(&mut self) {
+        (self.held, self.next, self.unsent) = (None, 0, 0);
     }
 }
 

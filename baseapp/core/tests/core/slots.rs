@@ -222,7 +222,7 @@ fn a_next_keeper_that_comes_back_without_some_pieces_gets_them_again() {
     hold(&mut cluster, entity.slot());
     let chunks = |cluster: &Cluster| {
         let records = cluster.bases[1].records().into_iter();
-        records.filter(|r| matches!(r, LogRecord::SlotChunk(_))).count()
+        records.filter(is_chunk).count()
     };
     assert!(chunks(&cluster) >= 2);
     for lost in 1..=chunks(&cluster) {
@@ -237,6 +237,58 @@ fn a_next_keeper_that_comes_back_without_some_pieces_gets_them_again() {
         settle(&mut again, entity.slot(), 1);
         assert_eq!(text(&again, 1, entity).map(|t| t.len()), Some(60_000));
     }
+}
+
+/// What an earlier life of the next keeper had says nothing of the present one.
+#[test]
+fn a_slot_is_held_by_the_life_that_said_so_and_by_no_later_one_until_it_holds_all_again() {
+    let (cluster, entity) = one_entity();
+    let before = cluster.bases[1].log.len();
+    for comes_back_with in [0, before, usize::MAX] {
+        let (mut cluster, entity) = (one_entity().0, entity);
+        hold(&mut cluster, entity.slot());
+        let kept = comes_back_with.min(cluster.bases[1].log.len());
+        let has_image = kept == cluster.bases[1].log.len();
+        restart(&mut cluster, 1, kept);
+        cluster.tick();
+        let copying = Some(MoveStage::Copying);
+        assert_eq!(stage(&cluster, entity.slot()), copying, "came back with {kept} records");
+        let mut ticks = 0;
+        while stage(&cluster, entity.slot()) != Some(MoveStage::Held) {
+            cluster.tick();
+            ticks += 1;
+            assert!(ticks < 30, "never held again: came back with {kept} records");
+        }
+        let durable = cluster.bases[1].log[..cluster.bases[1].durable as usize].iter();
+        let imports = replay(&cluster.kinds, durable).unwrap().store.imports;
+        assert!(imports.contains_key(&entity.slot()), "held is on the record");
+        let again = cluster.bases[1].records()[kept..].iter().any(is_chunk);
+        assert_eq!(again, !has_image, "who kept its log is given nothing twice");
+        settle(&mut cluster, entity.slot(), 1);
+        assert_eq!(text(&cluster, 1, entity), Some(vec![1]));
+    }
+}
+
+#[test]
+fn a_slot_is_not_held_by_who_was_given_up_or_is_not_there() {
+    let (mut cluster, entity) = one_entity();
+    hold(&mut cluster, entity.slot());
+    let (life, members) = (cluster.bases[1].node, cluster.members.clone());
+    cluster.members.retain(|m| m.node != life);
+    cluster.announce();
+    cluster.tick();
+    assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Copying));
+    cluster.members = members;
+    cluster.announce();
+    cluster.tick();
+    assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Held), "it is the same life");
+    cluster.declare_dead(life);
+    cluster.tick();
+    assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Copying));
+}
+
+fn is_chunk(record: &LogRecord) -> bool {
+    matches!(record, LogRecord::SlotChunk(_))
 }
 
 fn copy_of(cluster: &Cluster) -> Cluster {
