@@ -3,13 +3,13 @@
 
 use crate::operator::Door;
 use marchland_common::cluster::{MemberState, SlotMove};
-use marchland_common::order::{Node, NodeKind, NodeName};
-use marchland_manager_core::{Give, Patience};
+use marchland_common::order::{Node, NodeKind};
+use marchland_manager_core::{Facts, Give, Patience, Slow};
 use marchland_proto::convert::{Gives, gives_to_wire, move_from_wire};
 use marchland_proto::operator::MoveSlotsReply;
 use marchland_runtime::coord::Member;
 use marchland_runtime::process::Seen;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -27,8 +27,8 @@ const ANSWER_MAX: Duration = Duration::from_millis(300);
 pub(crate) struct Reported {
     /// What lives of baseapps said last.
     pub(crate) moves: BTreeMap<Node, Vec<SlotMove>>,
-    /// To whom a move took too long lately.
-    pub(crate) slow: BTreeSet<NodeName>,
+    /// Who let a slot wait for too long lately.
+    pub(crate) slow: Slow,
 }
 
 /// Tells and asks until dropped.
@@ -46,11 +46,10 @@ pub(crate) async fn carry(
         moves.retain(|node, _| seen.members.iter().any(|m| m.node() == *node));
         moves.extend(ask_all(door, &seen, &gives).await);
         let now_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let slow = patience.lose(&moves, now_ms);
-        for to in slow.difference(&known.borrow().slow) {
-            tracing::warn!(%to, "slots are on their way to it for too long");
-        }
-        let new = Reported { moves, slow };
+        let facts = facts_of_moves(&seen, moves);
+        let slow = patience.lose(&facts, now_ms);
+        warn_of(&slow, &known.borrow().slow);
+        let new = Reported { moves: facts.moves, slow };
         let is_busy = !gives.is_empty() || new.moves.values().any(|moves| !moves.is_empty());
         known.send_if_modified(|old| {
             let differs = *old != new;
@@ -63,6 +62,22 @@ pub(crate) async fn carry(
             Ok(()) = wanted.changed() => {}
             Ok(()) = feed.changed() => sleep(OFTEN).await,
         }
+    }
+}
+
+/// What patience looks at.
+fn facts_of_moves(seen: &Seen, moves: BTreeMap<Node, Vec<SlotMove>>) -> Facts {
+    let (dead, slots) = (seen.dead.clone(), seen.slots.clone());
+    Facts { members: seen.core_members(), dead, slots, moves, ..Facts::default() }
+}
+
+/// Says who became slow.
+fn warn_of(slow: &Slow, before: &Slow) {
+    for keeper in slow.keepers.difference(&before.keepers) {
+        tracing::warn!(%keeper, "a slot that it is to give does not come to stand still");
+    }
+    for to in slow.takers.difference(&before.takers) {
+        tracing::warn!(%to, "slots are on their way to it for too long");
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a plan rests on.
 
+use crate::Slow;
 use marchland_common::cluster::{Member, SlotMove, SlotOwner};
-use marchland_common::order::{Incarnation, Node, NodeName, SpaceId};
+use marchland_common::order::{Incarnation, Node, NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::{Layout, Rect};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,10 +35,10 @@ pub struct Facts {
     /// Who keeps which slot.
     pub slots: Vec<SlotOwner>,
     /// What lives of baseapps say about slots that are on their way from them. Whoever has not
-    /// said anything is asked for nothing.
+    /// said anything is asked for nothing and given nothing: it may still be reading its log.
     pub moves: BTreeMap<Node, Vec<SlotMove>>,
-    /// Baseapps to which a move took too long lately: nothing is given to them.
-    pub slow: BTreeSet<NodeName>,
+    /// Baseapps of which nothing is asked for a while.
+    pub slow: Slow,
     /// The layouts that stand.
     pub layouts: BTreeMap<SpaceId, Layout>,
     /// The spaces that are wanted.
@@ -50,4 +51,42 @@ pub struct Facts {
     pub bases_awaited: usize,
     /// Whether the time to wait for them is over.
     pub waited_enough: bool,
+}
+
+impl Facts {
+    /// The present life of each baseapp that was not given up.
+    pub(crate) fn present_bases(&self) -> BTreeMap<NodeName, Node> {
+        let nodes = self.members.iter().map(|m| m.node);
+        let bases =
+            nodes.filter(|n| n.name.kind == NodeKind::Base && !self.dead.contains(&n.incarnation));
+        let mut present: BTreeMap<NodeName, Node> = BTreeMap::new();
+        for node in bases {
+            let known = present.entry(node.name).or_insert(node);
+            *known = (*known).max(node);
+        }
+        present
+    }
+
+    /// What is on its way, with its keeper, as far as it stands: the present life of a slot's
+    /// keeper says it, under the term that the slot's key has.
+    pub(crate) fn standing_moves(
+        &self,
+        present: &BTreeMap<NodeName, Node>,
+    ) -> Vec<(Node, SlotMove)> {
+        let owners: BTreeMap<SlotId, _> = self.slots.iter().map(|s| (s.slot, *s)).collect();
+        let (mut standing, mut named) = (Vec::new(), BTreeSet::new());
+        for (keeper, reported) in &self.moves {
+            let is_present = present.get(&keeper.name) == Some(keeper);
+            let stands = |m: &&SlotMove| {
+                let owner = owners.get(&m.slot);
+                is_present && owner.is_some_and(|o| (o.base, o.term) == (keeper.name, m.term))
+            };
+            for going in reported.iter().filter(stands) {
+                if named.insert(going.slot) {
+                    standing.push((*keeper, *going));
+                }
+            }
+        }
+        standing
+    }
 }

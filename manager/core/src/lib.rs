@@ -16,7 +16,7 @@ pub mod verdict;
 
 pub use facts::{CellLoad, Facts, SpaceSpec};
 pub use moves::{Give, MOVES_MAX};
-pub use patience::{MOVE_MAX_MS, Patience, SLOW_FOR_MS};
+pub use patience::{MOVE_MAX_MS, Patience, SLOW_FOR_MS, Slow};
 pub use plan::{Plan, Write, plan};
 pub use slots::SLOTS;
 pub use split::split;

@@ -8,11 +8,12 @@
 //!
 //! A slot that is frozen for a move stands still until its key is written again. So a move whose
 //! next keeper is not there to take it, or takes too long, is called off, whatever became of that
-//! one: it takes nothing from anybody.
+//! one: it takes nothing from anybody. So is a move whose keeper does not get its entities to stand
+//! still.
 
 use crate::{Facts, Plan, SLOTS, Write};
 use marchland_common::cluster::{MemberState, MoveStage, SlotMove};
-use marchland_common::order::{Node, NodeKind, NodeName, SlotId, Term};
+use marchland_common::order::{Node, NodeName, SlotId, Term};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,36 +65,21 @@ struct Moves<'a> {
 
 impl<'a> Moves<'a> {
     fn new(facts: &'a Facts) -> Self {
-        let mut alive: BTreeMap<NodeName, Node> = BTreeMap::new();
-        for member in bases(facts) {
-            let known = alive.entry(member.name).or_insert(member);
-            *known = (*known).max(member);
-        }
+        let alive = facts.present_bases();
         let serves = |node: &Node| state_of(facts, *node) == Some(MemberState::Serving);
         let serving = alive.values().filter(|node| serves(node)).map(|node| (node.name, 0));
         let serving = serving.collect();
-        let (under_way, free, ordered) = Default::default();
+        let under_way = facts.standing_moves(&alive);
+        let (free, ordered) = Default::default();
         let mut moves = Self { facts, alive, serving, under_way, free, ordered, room: 0 };
         moves.count();
         moves
     }
 
-    /// Takes in what stands: who keeps what, and what is on its way under its present term.
+    /// Takes in who keeps what, and what of it is on its way.
     fn count(&mut self) {
-        let mut moving = BTreeSet::new();
+        let moving: BTreeSet<SlotId> = self.under_way.iter().map(|(_, m)| m.slot).collect();
         let keepers: BTreeMap<SlotId, _> = self.facts.slots.iter().map(|s| (s.slot, *s)).collect();
-        for (keeper, reported) in &self.facts.moves {
-            let is_present = self.alive.get(&keeper.name) == Some(keeper);
-            let stands = |m: &&SlotMove| {
-                let owner = keepers.get(&m.slot);
-                is_present && owner.is_some_and(|o| (o.base, o.term) == (keeper.name, m.term))
-            };
-            for going in reported.iter().filter(stands) {
-                if moving.insert(going.slot) {
-                    self.under_way.push((*keeper, *going));
-                }
-            }
-        }
         for owner in keepers.values() {
             if let Some(count) = self.serving.get_mut(&owner.base) {
                 *count += 1;
@@ -112,12 +98,16 @@ impl<'a> Moves<'a> {
         self.room = MOVES_MAX.saturating_sub(self.under_way.len());
     }
 
-    /// Commits what the next keeper holds, and calls off what nobody is there to take.
+    /// Commits what the next keeper holds, and calls off what nobody is there to take, and what
+    /// does not come to stand still.
     fn end(&self, plan: &mut Plan) {
         for (keeper, going) in &self.under_way {
             let is_taken = self.takes(&going.to);
+            let is_slow = self.facts.slow.keepers.contains(&keeper.name);
+            let back = Write::Slot(going.slot, keeper.name);
             match going.stage {
-                _ if !is_taken => plan.writes.push(Write::Slot(going.slot, keeper.name)),
+                _ if !is_taken => plan.writes.push(back),
+                MoveStage::Closing if is_slow => plan.writes.push(back),
                 MoveStage::Held => plan.writes.push(Write::Slot(going.slot, going.to)),
                 MoveStage::Closing | MoveStage::Copying => {}
             }
@@ -151,10 +141,12 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// Whether it may be asked for one more: it has said what is on its way from it.
+    /// Whether it may be asked for one more: it has said what is on its way from it, and gets its
+    /// entities to stand still.
     fn can_give(&self, keeper: Node) -> bool {
         let has_some = self.free.get(&keeper.name).is_some_and(|free| !free.is_empty());
-        self.room > 0 && has_some && self.facts.moves.contains_key(&keeper)
+        let is_slow = self.facts.slow.keepers.contains(&keeper.name);
+        self.room > 0 && has_some && !is_slow && self.facts.moves.contains_key(&keeper)
     }
 
     fn order(&mut self, keeper: Node, to: NodeName) {
@@ -164,8 +156,12 @@ impl<'a> Moves<'a> {
         self.room -= 1;
     }
 
+    /// Whether it may be given something. A life that has said nothing yet may be registered
+    /// before it has read its log: slots would stand still until it has.
     fn takes(&self, name: &NodeName) -> bool {
-        self.serving.contains_key(name) && !self.facts.slow.contains(name)
+        let has_reported =
+            self.alive.get(name).is_some_and(|node| self.facts.moves.contains_key(node));
+        has_reported && self.serving.contains_key(name) && !self.facts.slow.takers.contains(name)
     }
 
     fn least(&self) -> Option<NodeName> {
@@ -181,12 +177,6 @@ impl<'a> Moves<'a> {
         let give = |((keeper, to), slots)| Give { keeper, slots, to };
         self.ordered.into_iter().map(give).collect()
     }
-}
-
-/// The registered lives of baseapps that were not given up.
-fn bases(facts: &Facts) -> impl Iterator<Item = Node> {
-    let nodes = facts.members.iter().map(|m| m.node);
-    nodes.filter(|n| n.name.kind == NodeKind::Base && !facts.dead.contains(&n.incarnation))
 }
 
 fn state_of(facts: &Facts, node: Node) -> Option<MemberState> {

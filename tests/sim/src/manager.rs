@@ -5,9 +5,9 @@ use crate::happening::Happening;
 use crate::reach::{MANAGER, STORE};
 use crate::run::Run;
 use marchland_common::cluster::SlotMove;
-use marchland_common::order::{Node, NodeKind, NodeName};
+use marchland_common::order::{Node, NodeKind};
 use marchland_manager_core::verdict::{Asked, Judge, JudgeConfig, Look, Report, Sight};
-use marchland_manager_core::{Facts, Patience, Plan, plan};
+use marchland_manager_core::{Facts, Patience, Plan, Slow, plan};
 use marchland_standin_core::Revision;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,10 @@ pub(crate) struct Manager {
     known: BTreeSet<Node>,
     answered_ms: u64,
     planned: Revision,
-    /// What keepers said last of slots on their way, and to whom nothing is given.
+    /// What keepers said last of slots on their way, and of whom nothing is asked.
     pub(crate) moves: BTreeMap<Node, Vec<SlotMove>>,
     patience: Patience,
-    slow: BTreeSet<NodeName>,
+    slow: Slow,
     /// Whether somebody was asked to give something away by the last plan.
     asks: bool,
 }
@@ -45,7 +45,7 @@ impl Manager {
             planned: 0,
             moves: BTreeMap::new(),
             patience: Patience::default(),
-            slow: BTreeSet::new(),
+            slow: Slow::default(),
             asks: false,
         }
     }
@@ -125,7 +125,9 @@ impl Run {
                 moves.insert(process.node, base.moves.clone());
             }
         }
-        let slow = self.manager.patience.lose(&moves, now / 1_000);
+        let facts = Facts { moves, ..self.store.facts(now) };
+        let slow = self.manager.patience.lose(&facts, now / 1_000);
+        let moves = facts.moves;
         let is_news = moves != before || slow != self.manager.slow || self.manager.asks;
         (self.manager.moves, self.manager.slow) = (moves, slow);
         is_news

@@ -2,7 +2,7 @@
 
 use crate::stage::{ALL, Stage, base};
 use marchland_common::order::SlotId;
-use marchland_manager_core::{MOVES_MAX, Plan, Write, plan};
+use marchland_manager_core::{MOVES_MAX, Plan, Slow, Write, plan};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ enum Happens {
     End(u16),
     Condemn(u16),
     Drain(u16),
-    Slow(u16),
+    SlowTaker(u16),
+    SlowKeeper(u16),
     Fast,
     /// One says what is under way.
     Report(u16),
@@ -31,7 +32,8 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => (1u16..5).prop_map(Happens::End),
         1 => (1u16..5).prop_map(Happens::Condemn),
         2 => (1u16..5).prop_map(Happens::Drain),
-        1 => (1u16..5).prop_map(Happens::Slow),
+        1 => (1u16..5).prop_map(Happens::SlowTaker),
+        1 => (1u16..5).prop_map(Happens::SlowKeeper),
         1 => Just(Happens::Fast),
         6 => (1u16..5).prop_map(Happens::Report),
         6 => any::<u8>().prop_map(Happens::Advance),
@@ -51,7 +53,9 @@ fn hold(stage: &Stage, plan: &Plan) -> Result<(), TestCaseError> {
     }
     let mut ordered = 0;
     for give in &plan.gives {
-        prop_assert!(stage.is_serving(give.to) && !stage.facts.slow.contains(&give.to));
+        prop_assert!(stage.is_serving(give.to) && !stage.facts.slow.takers.contains(&give.to));
+        prop_assert!(stage.has_reported(give.to) && stage.has_reported(give.keeper.name));
+        prop_assert!(!stage.facts.slow.keepers.contains(&give.keeper.name));
         prop_assert!(give.to != give.keeper.name);
         prop_assert!(stage.lives().contains(&give.keeper.incarnation));
         for (slot, term) in &give.slots {
@@ -71,8 +75,9 @@ fn happen(stage: &mut Stage, looked: &mut Stage, what: Happens) -> Result<(), Te
         Happens::End(number) => stage.end(number),
         Happens::Condemn(number) => stage.condemn(number),
         Happens::Drain(number) => stage.drain(number),
-        Happens::Slow(number) => stage.facts.slow.extend([base(number)]),
-        Happens::Fast => stage.facts.slow.clear(),
+        Happens::SlowTaker(number) => stage.facts.slow.takers.extend([base(number)]),
+        Happens::SlowKeeper(number) => stage.facts.slow.keepers.extend([base(number)]),
+        Happens::Fast => stage.facts.slow = Slow::default(),
         Happens::Report(number) => {
             if let Some(node) = stage.life(number) {
                 stage.report_of(node);
@@ -110,7 +115,7 @@ proptest! {
             prop_assert_eq!(stage.facts.slots.len(), ALL);
         }
         // Everybody who keeps something is there again, and one serves for certain.
-        stage.facts.slow.clear();
+        stage.facts.slow = Slow::default();
         for number in 1..5 {
             let is_lost = stage.life(number).is_none_or(|n| stage.facts.dead.contains(&n.incarnation));
             if number == 1 || is_lost {

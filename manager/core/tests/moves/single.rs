@@ -3,7 +3,7 @@
 use crate::stage::{ALL, Stage, base};
 use marchland_common::cluster::{MemberState, MoveStage, SlotMove};
 use marchland_common::order::{SlotId, Term};
-use marchland_manager_core::{MOVES_MAX, Plan, Write};
+use marchland_manager_core::{MOVES_MAX, Plan, Slow, Write};
 
 /// The stage of two, with the first one's slots on their way to the second.
 fn leaving() -> Stage {
@@ -96,7 +96,58 @@ fn a_move_whose_next_keeper_is_not_there_to_take_it_is_called_off_in_every_stage
     called_off_after(|stage| stage.condemn(2));
     called_off_after(|stage| stage.end(2));
     called_off_after(|stage| stage.drain(2));
-    called_off_after(|stage| stage.facts.slow.extend([base(2)]));
+    called_off_after(|stage| stage.facts.slow.takers.extend([base(2)]));
+}
+
+#[test]
+fn a_keeper_that_brings_nothing_to_a_standstill_gives_nothing_and_may_take() {
+    let mut stage = Stage::new(2);
+    stage.drain(1);
+    stage.give(&stage.plan().gives);
+    stage.advance(|slot| slot.0.is_multiple_of(4));
+    stage.report();
+    stage.facts.slow.keepers.extend([base(1)]);
+    let keeper = stage.life(1).unwrap();
+    let closing = |m: &&SlotMove| m.stage == MoveStage::Closing;
+    let running: Vec<SlotMove> =
+        stage.facts.moves[&keeper].iter().filter(closing).copied().collect();
+    assert!(!running.is_empty() && running.len() < MOVES_MAX);
+    let back: Vec<Write> = running.iter().map(|m| Write::Slot(m.slot, base(1))).collect();
+    let plan = stage.plan();
+    assert_eq!((&plan.writes, &plan.gives), (&back, &vec![]), "what stands still goes on");
+    let seen = stage.facts.clone();
+    stage.write(&plan, &seen);
+    stage.report();
+    assert_eq!(stage.under_way(), MOVES_MAX - back.len());
+    assert_eq!(stage.plan(), Plan::default(), "there is room, and it is asked for nothing");
+    stage.facts.slow = Slow::default();
+    stage.settle();
+    assert_eq!(stage.kept(1), 0);
+
+    let mut stage = Stage::new(2);
+    stage.start(3);
+    stage.report();
+    stage.facts.slow.keepers.extend([base(3)]);
+    assert!(stage.plan().gives.iter().all(|give| give.to == base(3)));
+    assert_eq!(stage.plan().gives.len(), 2);
+}
+
+#[test]
+fn nothing_is_given_to_a_life_that_said_nothing_yet() {
+    let mut stage = Stage::new(2);
+    stage.drain(1);
+    stage.start(2);
+    assert_eq!(stage.plan(), Plan::default(), "it may still be reading its log");
+    let all_to = |stage: &Stage, number: u16| {
+        let gives = stage.plan().gives;
+        !gives.is_empty() && gives.iter().all(|give| give.to == base(number))
+    };
+    let mut with_a_third = stage.clone();
+    with_a_third.start(3);
+    with_a_third.report_of(with_a_third.life(3).unwrap());
+    assert!(all_to(&with_a_third, 3));
+    stage.report();
+    assert!(all_to(&stage, 2));
 }
 
 #[test]

@@ -71,6 +71,11 @@ impl Stage {
         self.facts.members.iter().any(serves)
     }
 
+    /// Whether its present life has said what is under way from it.
+    pub fn has_reported(&self, name: NodeName) -> bool {
+        self.life(name.number).is_some_and(|life| self.facts.moves.contains_key(&life))
+    }
+
     pub fn plan(&self) -> Plan {
         plan(&self.facts)
     }
