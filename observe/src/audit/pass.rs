@@ -11,8 +11,8 @@ use crate::journals::{BaseLog, Journals};
 use crate::merge::{At, Clocks, Numbers, Oddity, Walk};
 use crate::order::{Line, line_at, moment_line};
 use crate::summary::{Figures, Summary};
-use marchland_common::journal::{Event, TickRecord};
-use marchland_common::order::{EntityId, Node, NodeKind, NodeName, SlotId, Tick};
+use marchland_common::journal::{Event, Logged, TickRecord};
+use marchland_common::order::{EntityId, Node, NodeKind, NodeName, Seq, SlotId, Tick};
 use std::collections::BTreeMap;
 
 /// An event and where it stands.
@@ -90,10 +90,40 @@ impl Cx<'_> {
         self.sees_log(base) && self.sight.ended(base)
     }
 
+    /// Whether logs hold every step of an entity after one and up to another. A base may write a
+    /// step and be killed before its journal tells of it; whoever comes after it has it from the
+    /// log.
+    pub fn is_written(&self, entity: EntityId, after: Seq, through: Seq) -> bool {
+        let holds = |seq: u64| {
+            self.written.values().any(|log| {
+                let begins = log.account.begin.get(&entity);
+                begins.is_some_and(|kept| kept.seq.0 >= seq)
+                    || steps_in(log, entity).any(|step| step.0 == seq)
+            })
+        };
+        let came_back = !self.state.restarted.is_empty();
+        came_back && after < through && (after.0 + 1..=through.0).all(holds)
+    }
+
+    /// Whether logs hold a step of an entity of which no journal tells.
+    pub fn holds_untold_step(&self, entity: EntityId) -> bool {
+        let line = self.state.lines.get(&entity);
+        let is_told = |seq| line.is_some_and(|line| line.step(seq).is_some());
+        self.written.values().any(|log| steps_in(log, entity).any(|seq| !is_told(seq)))
+    }
+
     /// Whether one event could have caused another.
     pub fn before(&self, a: At, b: At) -> bool {
         self.clocks.before(a, b)
     }
+}
+
+/// The steps of an entity that are still in a log.
+fn steps_in(log: &BaseLog, entity: EntityId) -> impl Iterator<Item = Seq> {
+    log.account.records.iter().filter_map(move |(_, said)| match said {
+        Logged::Step { entity: of, seq, .. } if *of == entity => Some(*seq),
+        _ => None,
+    })
 }
 
 /// Something that watches the pass: a rule, or the figures.

@@ -43,10 +43,13 @@ impl OneChain {
         let follows = tail.0.checked_add(1) == Some(seq.0)
             || begins
             || seq > tail && Self::stands_for(cx, (entity, epoch, owner), tail, seq);
+        // What is between stands in the log alone.
+        let skips = !follows && seq > tail && cx.is_written(entity, tail, Seq(seq.0 - 1));
+        let follows = follows || skips;
         out.check(follows, entity, &[last, Some(here.at)], || {
             format!("{} accepted step {seq} after step {tail}", here.node)
         });
-        if known.is_some_and(|known| known != prev_digest) {
+        if !skips && known.is_some_and(|known| known != prev_digest) {
             out.accuse(entity, &[last, Some(here.at)], || {
                 format!("step {seq} goes on from another state than step {tail} led to")
             });
@@ -71,7 +74,8 @@ impl OneChain {
         let Event::OwnerChanged { entity, seq, .. } = *here.event else { return };
         let Some(line) = cx.state.lines.get(&entity) else { return };
         let Some(last) = line.steps.last() else { return };
-        let follows = last.seq == seq || !cx.sees_line(here, entity);
+        let follows =
+            last.seq == seq || !cx.sees_line(here, entity) || cx.is_written(entity, last.seq, seq);
         out.check(follows, entity, &[Some(last.at), Some(here.at)], || {
             format!("ownership changed at step {seq}; the lineage stands at step {}", last.seq)
         });

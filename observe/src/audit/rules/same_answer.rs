@@ -105,7 +105,8 @@ impl Watch for SameAnswer {
             let restarted = !cx.state.restarted.is_empty();
             let decided = self.decided.get(&(*session, *n)).filter(|_| restarted);
             let told = self.told.get(&(*session, *n)).or(decided);
-            if told.is_none() && !cx.sees_all(NodeKind::Base) {
+            let untold = || restarted && cx.holds_untold_step(*entity);
+            if told.is_none() && (!cx.sees_all(NodeKind::Base) || untold()) {
                 continue;
             }
             let same = told.is_some_and(|(told, _)| told == heard);

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::testing::forget;
-use marchland_common::journal::Record;
-use marchland_common::order::{Node, NodeKind, Tick};
+use marchland_common::journal::{Logged, Record};
+use marchland_common::order::{EntityId, Node, NodeKind, Seq, Tick};
+use std::collections::BTreeMap;
 
 pub(super) fn incomplete(history: &History, because: &str) {
     let verdict = verdict(history);
@@ -182,6 +183,57 @@ fn a_log_that_is_ahead_of_a_life_that_was_killed_accuses_nobody_and_one_behind_d
     log.account.end.get_mut(&entity).unwrap().seq.0 -= 4;
     let behind = verdict(&history);
     assert_eq!(behind.violated(), ["image-is-lineage"], "{}", told(&behind));
+}
+
+/// The last step that a killed base accepted of an entity whose owner is replaced by its next life.
+fn last_before_the_next_owner(history: &History) -> Option<(EntityId, Seq)> {
+    let killed = *history.killed.first().unwrap();
+    let events = |of: &dyn Fn(Node) -> bool| -> Vec<Event> {
+        let lives = history.journals.iter().filter(|(node, _)| of(*node));
+        let ticks = lives.flat_map(|(_, records)| records).filter_map(|record| match record {
+            Record::Tick(tick) => Some(tick.events.clone()),
+            _ => None,
+        });
+        ticks.flatten().collect()
+    };
+    let next = events(&|node| node.name == killed.name && node != killed);
+    let mut seen = BTreeMap::new();
+    for event in events(&|node| node == killed) {
+        if let Event::Accepted { entity, seq, .. } = event {
+            seen.insert(entity, seq);
+        }
+    }
+    seen.into_iter().find(|(id, last)| {
+        let first = next.iter().find_map(|event| match event {
+            Event::OwnerChanged { entity, seq, .. } if entity == id => Some(*seq),
+            Event::Accepted { entity, .. } if entity == id => Some(Seq(0)),
+            _ => None,
+        });
+        first == Some(*last)
+    })
+}
+
+#[test]
+fn a_step_that_only_the_log_of_a_killed_base_tells_of_is_no_gap_and_one_that_nobody_tells_of_is() {
+    let plans = (0..300).map(|seed| Plan { restart_at: Some(30 + seed % 40), ..Plan::new(seed) });
+    let mut found = plans.map(history).filter_map(|history| {
+        let step = last_before_the_next_owner(&history)?;
+        Some((history, step))
+    });
+    let (mut history, step) = found.next().expect("an owner is replaced soon after some restart");
+    forget(
+        &mut history,
+        |event| matches!(event, Event::Accepted { entity, seq, .. } if (*entity, *seq) == step),
+    );
+    let told_of = verdict(&history);
+    assert!(!told_of.violated().contains(&"one-chain"), "{}", told(&told_of));
+    for log in &mut history.logs {
+        log.account.records.retain(|(_, said)| {
+            !matches!(said, Logged::Step { entity, seq, .. } if (*entity, *seq) == step)
+        });
+    }
+    let lost = verdict(&history);
+    assert!(lost.violated().contains(&"one-chain"), "{}", told(&lost));
 }
 
 #[test]
