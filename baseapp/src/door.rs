@@ -156,7 +156,8 @@ impl Process for Door {
         let Node { name, incarnation } = self.about.node;
         let moves = self.moves.borrow().iter().map(move_to_wire).collect();
         let (name, incarnation) = (name.to_string(), incarnation.0);
-        Ok(Response::new(MoveSlotsReply { name, incarnation, moves }))
+        let (takes, accepts) = (Vec::new(), self.about.takes_work());
+        Ok(Response::new(MoveSlotsReply { name, incarnation, moves, takes, accepts }))
     }
 }
 
@@ -199,7 +200,7 @@ impl Door {
 
     /// Hands orders to the tick thread. What they come to, the moves under way say.
     fn give_slots(&self, request: &MoveSlotsRequest) -> Result<(), Status> {
-        let gives = gives_from_wire(request);
+        let gives = gives_from_wire(&request.gives);
         let gives = gives.map_err(|bad| Status::invalid_argument(bad.to_string()))?;
         if gives.iter().map(|(_, slots)| slots.len()).sum::<usize>() > GIVE_MAX {
             return Err(Status::invalid_argument("at most 256 slots at once: there are no more"));

@@ -17,7 +17,7 @@ use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
 use marchland_common::order::{Node, Term};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, MetaValue, Registration, Watcher, WatcherOptions,
+    ClockValue, CoordClient, LOG_FOLDER, MetaValue, Registration, Watcher, WatcherOptions,
 };
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
@@ -113,7 +113,8 @@ pub async fn run(
     let outside = options.advertise_gateway.as_ref().map(|addr| addr.at(client_door.local.port()));
     let gateway = outside.unwrap_or_else(|| inside.clone());
     let extra = [(GATEWAY, gateway.clone()), (GATEWAY_INSIDE, inside)];
-    let extra = BTreeMap::from(extra.map(|(key, addr)| (key.to_owned(), addr)));
+    let mut extra = BTreeMap::from(extra.map(|(key, addr)| (key.to_owned(), addr)));
+    extra.extend(log_to_take_over(&options).map(|log| (LOG_FOLDER.to_owned(), log)));
     let started = start(&process, link_door.advertised.clone(), extra).await?;
     ready(&link_door.advertised, &gateway);
     let doors = Doors { link: link_door, client: client_door };
@@ -123,6 +124,12 @@ pub async fn run(
         tracing::warn!(%error, "the lease was not given back; it runs out by itself");
     }
     ended
+}
+
+/// The folder of the log as others find it; none if it is in no folder, or its path is no text.
+fn log_to_take_over(options: &BaseOptions) -> Option<String> {
+    let folder = options.disk.is_none().then(|| log_folder(&options.process))?;
+    std::path::absolute(folder).ok()?.into_os_string().into_string().ok()
 }
 
 struct Doors {

@@ -55,8 +55,43 @@ pub enum MoveStage {
     Closing,
     /// Frozen; the next keeper does not have all of it.
     Copying,
-    /// The next keeper has all of it, durably: the slot's key may name it.
+    /// This life of the next keeper has all of it, durably: the slot's key may name that one while
+    /// it lives.
+    Held(Incarnation),
+}
+
+/// Slots of a lost baseapp that another one is to take over, from the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeOver {
+    /// The last life that kept them.
+    pub from: Node,
+    /// The folder of its log, as that life named it.
+    pub log: String,
+    /// The slots, each under the term of its key.
+    pub slots: Vec<(SlotId, Term)>,
+}
+
+/// How far a baseapp is with taking slots over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeOverState {
+    /// Whose slots they are: names the order.
+    pub from: Node,
+    /// How far it is.
+    pub stage: TakeOverStage,
+    /// The slots: of a stage that is `Held` those that are, which may not be all that were asked for.
+    pub slots: Vec<(SlotId, Term)>,
+}
+
+/// How far taking over is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TakeOverStage {
+    /// The log is being read and written down.
+    Reading,
+    /// What the log holds of the slots is here, durably, and the log is locked: their keys may name
+    /// this baseapp.
     Held,
+    /// It cannot be done, or not now: why, for people.
+    Refused(String),
 }
 
 /// A change of what the store says. Each replaces what it names, whole.

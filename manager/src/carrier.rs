@@ -6,7 +6,7 @@ use marchland_common::cluster::{MemberState, SlotMove};
 use marchland_common::order::{Node, NodeKind};
 use marchland_manager_core::{Facts, Give, Patience, Slow};
 use marchland_proto::convert::{Gives, gives_to_wire, move_from_wire};
-use marchland_proto::operator::MoveSlotsReply;
+use marchland_proto::operator::{MoveSlotsReply, MoveSlotsRequest};
 use marchland_runtime::coord::Member;
 use marchland_runtime::process::Seen;
 use std::collections::BTreeMap;
@@ -101,7 +101,8 @@ async fn ask(door: &Door, member: &Member, gives: &[Give]) -> Option<(Node, Vec<
     let own = gives.iter().filter(|give| give.keeper == node);
     let own: Gives = own.map(|give| (give.to, give.slots.clone())).collect();
     let mut keeper = door.book.process(&member.info.operator_addr)?;
-    let reply = timeout(ANSWER_MAX, keeper.move_slots(gives_to_wire(&own))).await.ok()?;
+    let request = MoveSlotsRequest { gives: gives_to_wire(&own), takes: Vec::new() };
+    let reply = timeout(ANSWER_MAX, keeper.move_slots(request)).await.ok()?;
     match reply {
         Ok(reply) => moves_of(node, &reply.into_inner()),
         Err(status) => {
@@ -136,7 +137,8 @@ mod tests {
     fn only_the_life_that_was_asked_is_believed_and_only_as_a_whole() {
         let node = Node::new(NodeKind::Base, 1, 7);
         let moves = vec![move_to_wire(&going(1, 4)), move_to_wire(&going(2, 4))];
-        let reply = MoveSlotsReply { name: "base-1".to_owned(), incarnation: 7, moves };
+        let (name, incarnation) = ("base-1".to_owned(), 7);
+        let reply = MoveSlotsReply { name, incarnation, moves, ..MoveSlotsReply::default() };
         assert_eq!(moves_of(node, &reply).unwrap(), (node, vec![going(1, 4), going(2, 4)]));
         let later = MoveSlotsReply { incarnation: 8, ..reply.clone() };
         assert_eq!(moves_of(node, &later), None);

@@ -13,7 +13,7 @@
 
 use crate::{Facts, Plan, SLOTS, Write};
 use marchland_common::cluster::{MemberState, MoveStage, SlotMove};
-use marchland_common::order::{Node, NodeName, SlotId, Term};
+use marchland_common::order::{Incarnation, Node, NodeName, SlotId, Term};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,8 +108,10 @@ impl<'a> Moves<'a> {
             match going.stage {
                 _ if !is_taken => plan.writes.push(back),
                 MoveStage::Closing if is_slow => plan.writes.push(back),
-                MoveStage::Held => plan.writes.push(Write::Slot(going.slot, going.to)),
-                MoveStage::Closing | MoveStage::Copying => {}
+                MoveStage::Held(life) if self.is_present(going.to, life) => {
+                    plan.writes.push(Write::Slot(going.slot, going.to));
+                }
+                MoveStage::Closing | MoveStage::Copying | MoveStage::Held(_) => {}
             }
         }
     }
@@ -154,6 +156,11 @@ impl<'a> Moves<'a> {
         self.ordered.entry((keeper, to)).or_default().push((kept.slot, kept.term));
         self.serving.entry(to).and_modify(|n| *n += 1);
         self.room -= 1;
+    }
+
+    /// Whether the life that holds a slot is the one that the key would name.
+    fn is_present(&self, name: NodeName, life: Incarnation) -> bool {
+        self.alive.get(&name).is_some_and(|node| node.incarnation == life)
     }
 
     /// Whether it may be given something. A life that has said nothing yet may be registered

@@ -49,7 +49,9 @@ impl Patience {
             let until = now_ms.saturating_add(SLOW_FOR_MS);
             match going.stage {
                 MoveStage::Closing => self.keepers_until.insert(keeper.name, until),
-                MoveStage::Copying | MoveStage::Held => self.takers_until.insert(going.to, until),
+                MoveStage::Copying | MoveStage::Held(_) => {
+                    self.takers_until.insert(going.to, until)
+                }
             };
         }
         Slow {

@@ -26,6 +26,10 @@ pub enum MemberState {
     Leaving,
 }
 
+/// What a baseapp calls the folder of its log in [`MemberInfo::extra`]: an absolute path, as it sees it
+/// itself. Who shares the volume takes its slots over from there.
+pub const LOG_FOLDER: &str = "log";
+
 /// What a process says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberInfo {

@@ -38,7 +38,7 @@ pub use leader::{
     CampaignOutcome, HeldBy, LeaderError, LeaderInfo, Leadership, NotLeader, campaign, try_campaign,
 };
 pub use lease::LeaseProof;
-pub use member::{Member, MemberInfo, MemberState};
+pub use member::{LOG_FOLDER, Member, MemberInfo, MemberState};
 pub use register::{RegisterError, RegisterOptions, Registration, register};
 pub use supervise::{LossReason, RegState};
 pub use tombstone::{

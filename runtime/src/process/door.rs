@@ -46,6 +46,13 @@ impl Introduction {
         }
     }
 
+    /// Whether it may be given anything: nothing is missing, and it does not drain.
+    #[must_use]
+    pub fn takes_work(&self) -> bool {
+        let drains = self.drain.as_ref().is_some_and(DrainOrder::is_given);
+        !drains && self.health.report().reasons.is_empty()
+    }
+
     /// Takes an order to give away what it has, if it is meant.
     ///
     /// # Errors
@@ -150,6 +157,9 @@ mod tests {
         health.set("a disk is missing", true);
         let ill = door.health(Request::new(HealthRequest {})).await.unwrap().into_inner();
         assert_eq!((ill.ready, ill.reasons), (false, vec!["a disk is missing".to_owned()]));
+        assert!(!about.takes_work(), "nothing is given to who is ill");
+        health.set("a disk is missing", false);
+        assert!(about.takes_work());
         let asked = door.entity(Request::new(GetEntityRequest::default())).await.unwrap_err();
         assert_eq!(asked.message(), "ask a baseapp");
         let order = |incarnation| {
@@ -160,5 +170,6 @@ mod tests {
         assert!(!drain.is_given(), "another life is meant");
         assert!(order(7).await.unwrap().into_inner().ordered);
         drain.given().await;
+        assert!(!about.takes_work(), "nor to who drains");
     }
 }

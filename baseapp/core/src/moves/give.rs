@@ -173,10 +173,9 @@ impl BaseCore {
         }
     }
 
-    /// Whether the next keeper has it all: the life that said so is the present one, and not given
-    /// up.
-    fn is_held(&self, give: &Give) -> bool {
-        give.held.is_some_and(|life| self.map.is_live(life) && !self.is_outlived(life))
+    /// The life of the next keeper that has it all: it is the present one, and not given up.
+    fn holder(&self, give: &Give) -> Option<Node> {
+        give.held.filter(|life| self.map.is_live(*life) && !self.is_outlived(*life))
     }
 
     fn give_to(&mut self, from: Node, slot: SlotId, term: Term) -> Option<&mut Give> {
@@ -286,10 +285,10 @@ impl BaseCore {
 
     /// The slots that are on their way from here, and how far each is.
     pub(crate) fn slot_moves(&self) -> Vec<SlotMove> {
-        let stage = |give: &Give| match give {
-            give if self.is_held(give) => MoveStage::Held,
-            Give { frozen: Some(_), .. } => MoveStage::Copying,
-            Give { frozen: None, .. } => MoveStage::Closing,
+        let stage = |give: &Give| match (self.holder(give), give.frozen) {
+            (Some(life), _) => MoveStage::Held(life.incarnation),
+            (None, Some(_)) => MoveStage::Copying,
+            (None, None) => MoveStage::Closing,
         };
         let moves = self.gives.iter();
         moves

@@ -40,7 +40,7 @@ fn hold(cluster: &mut Cluster, slot: SlotId) {
     give(cluster, slot, 1);
     for _ in 0..30 {
         cluster.tick();
-        if stage(cluster, slot) == Some(MoveStage::Held) {
+        if is_held(cluster, slot) {
             return;
         }
     }
@@ -156,7 +156,7 @@ fn a_keeper_that_comes_back_with_a_frozen_slot_keeps_it_frozen_until_a_higher_te
         let mark = cluster.bases[0].log.len();
         cluster.ticks(40);
         assert!(!cluster.bases[0].records()[mark..].iter().any(|r| about(r, entity.slot())));
-        assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Held), "it asked again");
+        assert!(is_held(&cluster, entity.slot()), "it asked again");
         settle(&mut cluster, entity.slot(), to);
         note(&mut cluster, entity, 4);
         cluster.ticks(2);
@@ -207,7 +207,7 @@ fn a_slot_is_not_frozen_while_a_cellapp_may_still_run_it_unless_that_one_is_dead
     assert_eq!(text(&cluster, 0, entity), Some(vec![5]), "steps count until then");
     cluster.declare_dead(cell(3));
     cluster.ticks(20);
-    assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Held));
+    assert!(is_held(&cluster, entity.slot()));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_next_keeper_that_comes_back_without_some_pieces_gets_them_again() {
         restart(&mut again, 0, first);
         restart(&mut again, 1, second);
         again.ticks(60);
-        assert_eq!(stage(&again, entity.slot()), Some(MoveStage::Held), "without {lost}");
+        assert!(is_held(&again, entity.slot()), "without {lost}");
         settle(&mut again, entity.slot(), 1);
         assert_eq!(text(&again, 1, entity).map(|t| t.len()), Some(60_000));
     }
@@ -254,7 +254,7 @@ fn a_slot_is_held_by_the_life_that_said_so_and_by_no_later_one_until_it_holds_al
         let copying = Some(MoveStage::Copying);
         assert_eq!(stage(&cluster, entity.slot()), copying, "came back with {kept} records");
         let mut ticks = 0;
-        while stage(&cluster, entity.slot()) != Some(MoveStage::Held) {
+        while !is_held(&cluster, entity.slot()) {
             cluster.tick();
             ticks += 1;
             assert!(ticks < 30, "never held again: came back with {kept} records");
@@ -281,7 +281,7 @@ fn a_slot_is_not_held_by_who_was_given_up_or_is_not_there() {
     cluster.members = members;
     cluster.announce();
     cluster.tick();
-    assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Held), "it is the same life");
+    assert!(is_held(&cluster, entity.slot()), "it is the same life");
     cluster.declare_dead(life);
     cluster.tick();
     assert_eq!(stage(&cluster, entity.slot()), Some(MoveStage::Copying));

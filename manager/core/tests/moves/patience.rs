@@ -2,7 +2,7 @@
 
 use crate::stage::base;
 use marchland_common::cluster::{Member, MemberState, MoveStage, SlotMove, SlotOwner};
-use marchland_common::order::{Node, NodeKind, SlotId, Term};
+use marchland_common::order::{Incarnation, Node, NodeKind, SlotId, Term};
 use marchland_manager_core::{Facts, MOVE_MAX_MS, Patience, SLOW_FOR_MS, Slow};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,8 +79,9 @@ fn a_move_that_does_not_stand_is_nobodys_fault_however_long_a_keeper_speaks_of_i
 
 #[test]
 fn what_does_not_come_to_a_standstill_is_the_keepers_fault_and_what_stands_still_the_takers() {
+    let held = MoveStage::Held(Incarnation(9));
     for (stage, whose) in
-        [(MoveStage::Closing, keeper()), (MoveStage::Copying, taker()), (MoveStage::Held, taker())]
+        [(MoveStage::Closing, keeper()), (MoveStage::Copying, taker()), (held, taker())]
     {
         let mut patience = Patience::default();
         let now = facts(7, 4, &[going(4, stage)]);

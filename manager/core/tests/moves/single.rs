@@ -67,7 +67,7 @@ fn a_move_is_committed_when_it_is_held_and_not_before() {
     stage.advance(|slot| slot.0.is_multiple_of(4));
     stage.report();
     let held = stage.facts.moves[&stage.life(1).unwrap()].clone();
-    let held: Vec<_> = held.iter().filter(|m| m.stage == MoveStage::Held).collect();
+    let held: Vec<_> = held.iter().filter(|m| matches!(m.stage, MoveStage::Held(_))).collect();
     assert!(!held.is_empty());
     let commits: Vec<Write> = held.iter().map(|m| Write::Slot(m.slot, base(2))).collect();
     assert_eq!(stage.plan().writes, commits);
@@ -205,7 +205,8 @@ fn a_report_of_an_earlier_term_or_life_or_of_somebody_else_counts_for_nothing() 
     let (first, second) = (stage.life(1).unwrap(), stage.life(2).unwrap());
     let slot = stage.facts.slots.iter().find(|s| s.base == base(1)).unwrap().slot;
     let term = stage.owner(slot).unwrap().term;
-    let held = |term: Term| SlotMove { slot, term, to: base(2), stage: MoveStage::Held };
+    let stage_held = MoveStage::Held(second.incarnation);
+    let held = |term: Term| SlotMove { slot, term, to: base(2), stage: stage_held };
     let nothing = |stage: &Stage, why: &str| assert_eq!(stage.plan(), Plan::default(), "{why}");
 
     stage.facts.moves.insert(first, vec![held(Term(term.0 - 1))]);

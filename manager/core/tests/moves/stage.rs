@@ -112,7 +112,8 @@ impl Stage {
             if let Some(before) = before.filter(|b| b.base != to) {
                 let going = self.moves[&before.base][&slot];
                 assert_eq!((going.term, going.to), (before.term, to), "a move of that term");
-                assert_eq!(going.stage, MoveStage::Held, "only what is held changes hands");
+                let held = matches!(going.stage, MoveStage::Held(_));
+                assert!(held, "only what is held changes hands: {going:?}");
             }
             self.revision += 1;
             let owner = SlotOwner { slot, base: to, term: Term(self.revision) };
@@ -150,14 +151,17 @@ impl Stage {
 
     /// Moves of living keepers get one stage further; to be held, the next keeper must be there.
     pub fn advance(&mut self, mut may: impl FnMut(SlotId) -> bool) {
-        let there: BTreeSet<NodeName> = self.facts.members.iter().map(|m| m.node.name).collect();
-        let living = self.moves.iter_mut().filter(|(keeper, _)| there.contains(keeper));
+        let members = self.facts.members.iter();
+        let there: BTreeMap<NodeName, Incarnation> =
+            members.map(|m| (m.node.name, m.node.incarnation)).collect();
+        let living = self.moves.iter_mut().filter(|(keeper, _)| there.contains_key(keeper));
         for going in living.flat_map(|(_, moves)| moves.values_mut()) {
             going.stage = match going.stage {
                 stage if !may(going.slot) => stage,
                 MoveStage::Closing => MoveStage::Copying,
-                MoveStage::Copying if !there.contains(&going.to) => MoveStage::Copying,
-                MoveStage::Copying | MoveStage::Held => MoveStage::Held,
+                MoveStage::Copying | MoveStage::Held(_) => {
+                    there.get(&going.to).map_or(MoveStage::Copying, |life| MoveStage::Held(*life))
+                }
             };
         }
     }

@@ -29,6 +29,16 @@ pub fn tell_keys(cluster: &mut Cluster, at: usize) {
     cluster.bases[at].map.push(slots);
 }
 
+/// Whether the present life of the next keeper holds a slot, says its keeper.
+pub fn is_held(cluster: &Cluster, slot: SlotId) -> bool {
+    let mut moves = cluster.bases.iter().flat_map(|base| &base.stats.moves);
+    let going = moves.find(|going| going.slot == slot);
+    let Some(SlotMove { to, stage: MoveStage::Held(life), .. }) = going else { return false };
+    let holder = cluster.bases.iter().find(|base| base.node.name == *to);
+    assert_eq!(holder.map(|base| base.node.incarnation), Some(*life), "the life that is there");
+    true
+}
+
 /// The stage of a slot's move.
 pub fn stage(cluster: &Cluster, slot: SlotId) -> Option<MoveStage> {
     let moves = cluster.bases.iter().flat_map(|base| &base.stats.moves);

@@ -66,7 +66,7 @@ impl Storm {
                 if !stands {
                     continue;
                 }
-                if going.stage == MoveStage::Held && self.rng.chance(1, 3) {
+                if matches!(going.stage, MoveStage::Held(_)) && self.rng.chance(1, 3) {
                     write_key(&mut self.cluster, going.slot, 1 - at);
                     self.moved.0 += 1;
                 } else if tick > since + 60 || self.rng.chance(1, 80) {
