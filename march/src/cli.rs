@@ -1,7 +1,9 @@
 //! What can be said on the command line.
 
+mod pages;
 mod trials;
 
+pub(crate) use pages::ConsoleArgs;
 #[cfg(feature = "sim")]
 pub(crate) use trials::SimArgs;
 pub(crate) use trials::{Against, AuditArgs, DrillArgs};
@@ -47,6 +49,8 @@ pub(crate) enum Verb {
     Order(OrderArgs),
     /// Judges the journals of a cluster.
     Audit(AuditArgs),
+    /// Shows a folder of journals in a browser.
+    Console(ConsoleArgs),
     /// Runs the cores of a cluster in simulated worlds full of faults, and judges what happened.
     #[cfg(feature = "sim")]
     Sim(SimArgs),

@@ -59,6 +59,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Space(args) => verbs::space::run(args).await,
             Verb::Order(args) => verbs::order::run(&args),
             Verb::Audit(args) => verbs::audit::run(&args),
+            Verb::Console(args) => verbs::console::run(args).await,
             #[cfg(feature = "sim")]
             Verb::Sim(args) => verbs::sim::run(&args),
             Verb::Recover(args) => verbs::recover::run(args).await,

@@ -7,7 +7,7 @@
 //! events that neither connects are concurrent.
 
 mod audit;
-mod facts;
+pub mod facts;
 mod journals;
 mod merge;
 mod order;

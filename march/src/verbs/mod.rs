@@ -1,6 +1,7 @@
 //! The operator's verbs. Answers go to stdout, everything else to stderr.
 
 pub(crate) mod audit;
+pub(crate) mod console;
 pub(crate) mod drain;
 pub(crate) mod entity;
 pub(crate) mod handoff;

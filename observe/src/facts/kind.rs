@@ -23,6 +23,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// Its name as the event's own type has it.
+            #[must_use]
+            pub const fn variant(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($variant),)*
+                }
+            }
+
             /// Its name in text and JSON.
             #[must_use]
             pub const fn name(self) -> &'static str {

@@ -1,0 +1,18 @@
+//! The console: a live or recorded cluster in a browser.
+//!
+//! One model for both: frames ([`frame`]). A [`Source`] makes them, from a running cluster or from a
+//! folder of journals; the router serves them with the pages that draw them. Everything that a
+//! browser can ask for is bounded: pages of events, sockets, queues, bytes, and how long it takes.
+
+pub mod assets;
+pub mod frame;
+mod http;
+mod recorded;
+mod source;
+
+pub use http::{Console, Rules, ServeError, router, serve};
+pub use recorded::Recorded;
+pub use source::{
+    Acts, Cursor, EventsAsk, EventsPage, Following, FreshRecord, GapSpan, SentFrame, Source,
+    Trouble, Worlds,
+};

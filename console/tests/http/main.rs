@@ -1,0 +1,8 @@
+//! The routes through their public door: what they answer, and what they refuse.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod events;
+mod guards;
+mod sockets;
+mod support;
