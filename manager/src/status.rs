@@ -29,8 +29,9 @@ async fn read(door: &Door, mut reasons: Vec<String>) -> StatusReply {
     for member in &members {
         reasons.extend(member.reasons.iter().map(|r| format!("{}: {r}", member.name)));
     }
+    let leader = seen.leader.as_ref().map_or_else(String::new, |l| l.name.to_string());
     let tick = members.iter().map(|m| m.tick).max().unwrap_or(0);
-    StatusReply { ready: reasons.is_empty(), reasons, tick, members, spaces }
+    StatusReply { ready: reasons.is_empty(), reasons, tick, members, spaces, leader }
 }
 
 /// What the cluster as a whole lacks.

@@ -9,6 +9,7 @@ fn an_operator_sees_the_cluster_moves_an_entity_and_reads_its_order() {
 
     let status = last_json(&demo.ask(&["status", "--json"]));
     assert_eq!(status["ready"], true, "{status:#}");
+    assert_eq!(status["leader"], "manager-1");
     assert_eq!(status["members"].as_array().unwrap().len(), 6);
     assert_eq!(status["spaces"].as_array().unwrap().len(), 2);
 

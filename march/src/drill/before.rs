@@ -52,7 +52,8 @@ mod tests {
             counters: BTreeMap::from([("verdicts_dead".to_owned(), count)]),
         };
         let members = of.iter().map(member).collect();
-        StatusJson { ready: true, tick: 1, members, spaces: Vec::new(), reasons: Vec::new() }
+        let (spaces, reasons, leader) = Default::default();
+        StatusJson { ready: true, tick: 1, members, spaces, reasons, leader }
     }
 
     #[test]

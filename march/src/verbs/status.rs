@@ -18,6 +18,8 @@ pub(crate) struct StatusJson {
     pub(crate) members: Vec<MemberJson>,
     pub(crate) spaces: Vec<SpaceJson>,
     pub(crate) reasons: Vec<String>,
+    /// The manager that leads; empty if none is known to.
+    pub(crate) leader: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +85,7 @@ impl From<StatusReply> for StatusJson {
             members: reply.members.into_iter().map(member).collect(),
             spaces: reply.spaces.into_iter().map(space).collect(),
             reasons: reply.reasons,
+            leader: reply.leader,
         }
     }
 }
@@ -119,7 +122,11 @@ fn show(status: &StatusJson, json: bool) {
         return;
     }
     let word = if status.ready { "ready" } else { "not ready" };
-    print_line(&format!("{word}, tick {}", status.tick));
+    let leads = match status.leader.as_str() {
+        "" => String::new(),
+        leader => format!(", {leader} leads"),
+    };
+    print_line(&format!("{word}, tick {}{leads}", status.tick));
     for reason in &status.reasons {
         print_line(&format!("  waits for: {reason}"));
     }

@@ -11,6 +11,10 @@ pub struct AdvertisedAddr {
     port: Option<u16>,
 }
 
+/// Said where a variable that was to name the port is empty.
+const EMPTY_PORT: &str = "the port is empty, and nobody can be told of one that is chosen by chance; \
+                          name one";
+
 /// Why a text is no such address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not HOST or HOST:PORT: {why}")]
@@ -48,6 +52,7 @@ impl FromStr for AdvertisedAddr {
         let port = match port.map(str::parse::<u16>) {
             None => None,
             Some(Ok(port @ 1..)) => Some(port),
+            Some(Err(_)) if text.ends_with(':') => return Err(bad(EMPTY_PORT)),
             Some(_) => return Err(bad("a port is a number from 1 to 65535")),
         };
         if let Some(inner) = host.strip_prefix('[') {
@@ -95,6 +100,7 @@ mod tests {
             "",
             ":7701",
             "host:",
+            "127.0.0.1:",
             "host:0",
             "host:70000",
             "host:x",
@@ -110,6 +116,7 @@ mod tests {
         ] {
             let error = told(bad).expect_err(bad).to_string();
             assert!(error.starts_with(&format!("`{bad}` is not HOST or HOST:PORT: ")), "{error}");
+            assert_eq!(error.contains("name one"), bad.ends_with(':'), "{error}");
         }
     }
 }

@@ -4,26 +4,26 @@ use super::orders::order;
 use super::{Figure, Told};
 use crate::drill::field::Field;
 use crate::exit::Failure;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{Incarnation, Node};
 use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
-/// The one that is started first leads.
-const LEADER: &str = "manager-1";
 /// Handoffs that are ordered once another one leads.
 const ORDERS: u32 = 6;
 
 pub(super) async fn kill(field: &mut Field) -> Result<Told, Failure> {
-    let ready = field.until(|status| {
-        let leader = status.members.iter().find(|m| m.name == LEADER);
-        leader.filter(|_| status.ready).map(|m| (m.incarnation, status.tick))
+    let leads = field.until(|status| {
+        let leader = status.members.iter().find(|m| m.name == status.leader)?;
+        let node =
+            Node { name: leader.name.parse().ok()?, incarnation: Incarnation(leader.incarnation) };
+        status.ready.then_some((node, status.tick))
     });
-    let (life, before) =
-        ready.await?.ok_or_else(|| Failure::internal(format!("{LEADER} is not there")))?;
-    let mut told = Told::of(Some(Node::new(NodeKind::Manager, 1, life)));
-    field.signal(LEADER, Signal::SIGKILL).await?;
+    let (leader, before) =
+        leads.await?.ok_or_else(|| Failure::internal("no manager is known to lead"))?;
+    let mut told = Told::of(Some(leader));
+    field.signal(&leader.name.to_string(), Signal::SIGKILL).await?;
     let killed = Instant::now();
-    field.say(format!("killed {LEADER}, which led, about tick {before}"));
+    field.say(format!("killed {leader}, which led, about tick {before}"));
     // Only a leader says that nothing is missing.
     let Some(after) = field.until(|status| status.ready.then_some(status.tick)).await? else {
         field.say("nobody led after it".to_owned());
