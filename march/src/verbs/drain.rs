@@ -175,7 +175,8 @@ mod tests {
         let cell = |owner: &str| CellJson { id: 1, rect: Vec::new(), owner: owner.to_owned() };
         let cells = vec![cell("base-1"), cell("cell-2")];
         let spaces = vec![SpaceJson { id: 1, version: 1, cells }];
-        StatusJson { ready: true, tick: 9, members: vec![member], spaces, reasons: Vec::new() }
+        let (reasons, leader) = Default::default();
+        StatusJson { ready: true, tick: 9, members: vec![member], spaces, reasons, leader }
     }
 
     #[test]

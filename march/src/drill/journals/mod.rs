@@ -67,6 +67,13 @@ fn of_kind(journals: &Journals, kind: NodeKind) -> impl Iterator<Item = &Process
     journals.processes().iter().filter(move |p| p.node().name.kind == kind)
 }
 
+/// Whether a life lasted until a tick or longer: a volume of containers keeps those that were long
+/// before, and however they ended is of no drill.
+fn lasted_until(process: &Process, tick: Tick) -> bool {
+    let newest = process.len().checked_sub(1).and_then(|last| process.record(last));
+    newest.is_some_and(|record| record.tick >= tick)
+}
+
 fn next_lives(journals: &Journals, victim: Node) -> u64 {
     let lives = journals.processes().iter().map(Process::node);
     lives.filter(|n| n.name == victim.name && n.incarnation > victim.incarnation).count() as u64
@@ -102,6 +109,7 @@ mod tests {
     use marchland_common::journal::{Record, TickRecord};
     use marchland_common::msg::Moment;
     use marchland_common::order::Tick;
+    use std::ops::RangeInclusive;
 
     pub(super) const CELL_1: Node = Node::new(NodeKind::Cell, 1, 11);
     pub(super) const CELL_2: Node = Node::new(NodeKind::Cell, 2, 12);
@@ -110,6 +118,11 @@ mod tests {
 
     /// The journal of a process that ran the first 300 ticks, with what happened in them.
     pub(super) fn journal(node: Node, events: Vec<(u64, Event)>) -> (Node, Vec<Record>) {
+        (node, records(1..=300, events))
+    }
+
+    /// The records of these ticks, with what happened in them.
+    pub(super) fn records(ticks: RangeInclusive<u64>, events: Vec<(u64, Event)>) -> Vec<Record> {
         let of = |tick: u64| {
             events.iter().filter(move |(at, _)| *at == tick).map(|(_, event)| event.clone())
         };
@@ -124,6 +137,6 @@ mod tests {
                 digest: 0,
             })
         };
-        (node, (1..=300).map(record).collect())
+        ticks.map(record).collect()
     }
 }

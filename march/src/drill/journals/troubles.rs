@@ -1,7 +1,7 @@
 //! Who stood still because of a trouble, who did so although he had no part in it, and how soon
 //! everybody went on.
 
-use super::{of_kind, windows};
+use super::{lasted_until, of_kind, windows};
 use crate::drill::bound::{Figure, Figures};
 use crate::drill::scripts::{Hurt, Trouble};
 use marchland_common::journal::Event;
@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 pub(super) fn tell(journals: &Journals, trouble: &Trouble, figures: &mut Figures) {
     let (mut others, mut stood) = (0, Stood::default());
-    for cell in of_kind(journals, NodeKind::Cell) {
+    let cells = of_kind(journals, NodeKind::Cell);
+    for cell in cells.filter(|cell| lasted_until(cell, Tick(trouble.from))) {
         let spared = |base| !is_hurt(&trouble.hurt, cell.node().name, base);
         others += windows::stood_still(cell, trouble.from, trouble.to, spared);
         stood.follow(cell, trouble);
@@ -106,7 +107,7 @@ pub(super) fn confirmed(journals: &Journals, base: NodeName, from: u64, to: u64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drill::journals::tests::{BASE_1, BASE_2, CELL_1, CELL_2, journal};
+    use crate::drill::journals::tests::{BASE_1, BASE_2, CELL_1, CELL_2, journal, records};
     use marchland_common::order::Node;
     use marchland_common::time::{Dropped, OverloadPolicy};
 
@@ -153,6 +154,17 @@ mod tests {
         assert_eq!(told(BOTH, other.clone(), Vec::new())[&Figure::OthersStoodStill], 1);
         let all_of_it = Hurt { base: None, ..BOTH };
         assert_eq!(told(all_of_it, other, Vec::new())[&Figure::OthersStoodStill], 0);
+    }
+
+    #[test]
+    fn a_life_that_was_over_before_and_ended_with_its_entities_still_is_not_of_the_trouble() {
+        let before = (CELL_2, records(1..=90, vec![(80, closed(BASE_1, 75))]));
+        let journals = Journals::from_records(vec![journal(CELL_1, Vec::new()), before]);
+        let mut figures = Figures::new();
+        let hurt = Hurt { cell: None, base: Some(BASE_1.name) };
+        let trouble = Trouble { from: 100, to: 200, hurt: vec![hurt] };
+        tell(&journals, &trouble, &mut figures);
+        assert_eq!(figures.get(&Figure::TicksToReopen), Some(&0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! When cellapps let entities stand still, because their bases made nothing durable.
 
-use super::of_kind;
+use super::{lasted_until, of_kind};
 use marchland_common::journal::Event;
 use marchland_common::order::{Node, NodeKind, NodeName, Tick};
 use marchland_observe::{Journals, Process};
@@ -50,8 +50,7 @@ pub(super) fn ticks_to_reopen(
         .filter(|p| p.node().name == base.name && p.node().incarnation > base.incarnation)
         .find_map(|p| p.record(0).map(|record| record.tick.0));
     let back = next.or(woken)?;
-    let there = |cell: &&Process| cell.record(cell.len() - 1).is_some_and(|r| r.tick >= began);
-    let cells = of_kind(journals, NodeKind::Cell).filter(|c| !c.is_empty()).filter(there);
+    let cells = of_kind(journals, NodeKind::Cell).filter(|cell| lasted_until(cell, began));
     cells.map(|cell| reopened(cell, base.name, back)).try_fold(0, |worst, at| {
         // One that never let them stand still went on at once.
         Some(worst.max(at?.map_or(0, |tick| tick.saturating_sub(back))))
