@@ -5,6 +5,7 @@
 mod support;
 
 use marchland_common::cluster::{MapChange, SlotOwner};
+use marchland_common::journal::Event;
 use marchland_common::msg::{BaseToCell, CellToBase};
 use marchland_common::order::{EntityId, NodeKind, NodeName, SlotId, Term};
 use marchland_common::world::Value;
@@ -103,6 +104,61 @@ fn a_slot_is_opened_by_no_older_word_and_closed_by_no_other_base() {
     cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(5))]));
     cluster.run(10);
     assert_eq!(x(&cluster, id), stands, "another base keeps it");
+}
+
+/// The life that comes back may know from its log that it gave the slot away, while the map here
+/// still says otherwise.
+#[test]
+fn a_later_life_of_who_closed_a_slot_opens_it_by_its_word_and_not_by_being_there() {
+    let mut cluster = Cluster::new(1);
+    let id = walker(&mut cluster);
+    cluster.base.say(cell(1), BaseToCell::CloseSlots(vec![(SLOT, Term(1))]));
+    cluster.run(3);
+    let stands = x(&cluster, id);
+    let records = cluster.base.records.clone();
+    cluster.restart_base(records);
+    cluster.run(2);
+    assert_eq!(closed(&cluster, 1), 1, "it is asked as soon as it is there");
+    cluster.run(20);
+    let runs = |cluster: &Cluster| {
+        let open =
+            |e: &Event| matches!(e, Event::WindowOpened { base } if *base == cluster.base.life);
+        cluster.events(cell(1)).any(|(_, e)| open(e))
+    };
+    assert!(runs(&cluster), "what else it keeps runs");
+    assert_eq!(x(&cluster, id), stands, "nobody said that it keeps the slot");
+    assert_eq!(holdings(&cluster), 0);
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(1))]));
+    cluster.run(5);
+    assert!(x(&cluster, id) > stands);
+    assert_eq!(holdings(&cluster), 1, "it is told what stands here");
+
+    cluster.base.say(cell(1), BaseToCell::CloseSlots(vec![(SLOT, Term(1))]));
+    cluster.run(3);
+    let stands = x(&cluster, id);
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(1))]));
+    cluster.run(10);
+    assert_eq!(x(&cluster, id), stands, "now it is this life that closed it");
+}
+
+#[test]
+fn a_later_life_of_who_closed_a_slot_may_close_it_again_under_the_same_term() {
+    let mut cluster = Cluster::new(1);
+    let id = walker(&mut cluster);
+    cluster.base.say(cell(1), BaseToCell::CloseSlots(vec![(SLOT, Term(1))]));
+    cluster.run(3);
+    let stands = x(&cluster, id);
+    let records = cluster.base.records.clone();
+    cluster.restart_base(records);
+    cluster.base.say(cell(1), BaseToCell::CloseSlots(vec![(SLOT, Term(1))]));
+    cluster.run(2);
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(1))]));
+    cluster.run(10);
+    assert_eq!(x(&cluster, id), stands);
+    cluster.tell_all(key(base().name, 2));
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(2))]));
+    cluster.run(5);
+    assert!(x(&cluster, id) > stands);
 }
 
 #[test]

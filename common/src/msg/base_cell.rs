@@ -118,7 +118,7 @@ pub enum BaseToCell {
         entity: EntityId,
     },
     /// These slots are about to be given to another base: let their entities stand still until a
-    /// base opens them under a higher term, and say so.
+    /// base opens them under a higher term, or a later life of this one does, and say so.
     CloseSlots(Vec<(SlotId, Term)>),
     /// The sender keeps these slots under these terms: their entities may run.
     OpenSlots(Vec<(SlotId, Term)>),

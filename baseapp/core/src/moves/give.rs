@@ -82,15 +82,19 @@ impl BaseCore {
     }
 
     /// A cellapp lets the entities of slots stand still. All that it has to say of them came
-    /// before. If the slot is no more on its way, it may run them again.
+    /// before. If the slot is no more on its way, it may run them again; so it may if an earlier
+    /// life asked for that and never froze the slot.
     pub(crate) fn on_slots_closed(&mut self, from: Node, slots: &[(SlotId, Term)]) {
         let mut open = Terms::new();
         for (slot, term) in slots.iter().copied() {
             let closing = self.peers.at(from).closing.get_mut(&slot);
             if let Some(closing) = closing.filter(|c| c.term == term) {
                 closing.done = true;
-            } else if let Some(own) = self.kept_under(slot).filter(|own| *own > term) {
-                open.push((slot, own));
+            } else if let Some(own) = self.kept_under(slot) {
+                let stays = own == term && !self.gives.contains_key(&slot);
+                if own > term || stays {
+                    open.push((slot, own));
+                }
             }
         }
         if !open.is_empty() {

@@ -177,12 +177,56 @@ fn a_keeper_that_was_away_during_the_commit_gives_the_slot_away_when_it_is_back(
     assert_eq!(text(&cluster, 1, entity), Some(vec![1]));
 }
 
+/// When the keeper is killed in the midst of a move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Killed {
+    BeforeItFroze,
+    AfterThat,
+    AfterItGaveTheSlotAway,
+}
+
+/// The keeper of an entity's slot, killed and back with its log; the cellapps let the slot's
+/// entities stand still for the life before, and believe that the slot is still this base's.
+fn back_after(killed: Killed) -> (Cluster, EntityId) {
+    let (mut cluster, entity) = one_entity();
+    let slot = entity.slot();
+    let believed = cluster.slots.clone();
+    if killed == Killed::BeforeItFroze {
+        give(&mut cluster, slot, 1);
+        cluster.tick();
+    } else {
+        hold(&mut cluster, slot);
+    }
+    if killed == Killed::AfterItGaveTheSlotAway {
+        write_key(&mut cluster, slot, 1);
+        tell_keys(&mut cluster, 0);
+        cluster.ticks(3);
+    }
+    let records = cluster.bases[0].log.len();
+    restart(&mut cluster, 0, records);
+    cluster.bases[1].map.clear();
+    cluster.slots = believed;
+    (cluster, entity)
+}
+
+#[test]
+fn a_keeper_that_comes_back_lets_entities_go_on_only_of_a_slot_that_it_keeps_and_gives_to_nobody() {
+    for killed in [Killed::BeforeItFroze, Killed::AfterThat, Killed::AfterItGaveTheSlotAway] {
+        let (mut cluster, entity) = back_after(killed);
+        assert!(cluster.owner(1).closed.contains_key(&entity.slot()));
+        cluster.ticks(20);
+        let stands = cluster.owner(1).closed.contains_key(&entity.slot());
+        assert_eq!(stands, killed != Killed::BeforeItFroze, "killed {killed:?}");
+    }
+}
+
 #[test]
 fn a_cellapp_that_may_run_frozen_entities_gets_no_further_with_its_window() {
     let (mut cluster, entity) = one_entity();
     hold(&mut cluster, entity.slot());
-    // The life that asked is over, and so is what the cellapps promised it.
+    // Another life is at work there, which has promised nothing.
     let records = cluster.bases[0].log.len();
+    cluster.owner(2).closed.clear();
     cluster.owner(2).deaf = true;
     restart(&mut cluster, 0, records);
     let node = cluster.bases[0].node;

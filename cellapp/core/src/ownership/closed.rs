@@ -1,9 +1,11 @@
 //! Slots whose entities stand still because their base is about to give them to another one.
 //!
-//! Invariant: a slot that was closed under a term is opened by the word of a base that keeps it
-//! under a higher one, and only once the map says the same; or by a new life of the base that
-//! closed it, which knows nothing of that. The map alone opens nothing: a base that does not know
-//! yet that it keeps the slot would let its entities run on without confirming a step.
+//! Invariant: a slot that was closed is opened by the word of a base that keeps it, and only once
+//! the map says the same: under a higher term, or under the same one by a later life of the base
+//! that closed it, which nobody's order binds any more. The map alone opens nothing, nor does that
+//! such a life is there: a base that does not know yet that it keeps the slot, or has given it away
+//! while the map here is old, would let its entities run on and answer nothing that they say, not
+//! even that somebody else owns them by now.
 
 use crate::cell::Cell;
 use crate::traffic::ingress;
@@ -26,8 +28,24 @@ struct Closed {
     term: Term,
     /// The base that opens it, and under which term.
     opened: Option<(Node, Term)>,
-    /// When a base was told last.
-    said: Option<Tick>,
+    /// Which base was told last, and when.
+    said: Option<(Node, Tick)>,
+}
+
+impl Closed {
+    /// Whether the word of a base that keeps the slot under this term counts.
+    fn is_opened_by(&self, base: Node, term: Term) -> bool {
+        let later_life = base.name == self.by.name && base > self.by;
+        term > self.term || term == self.term && later_life
+    }
+
+    /// Whether it is opened for this keeper, as the map names it. Another life than the one that
+    /// spoke may have given the slot away, but under a higher term only after it closed it anew.
+    fn lets(&self, owner: SlotOwner, keeper: Node) -> bool {
+        self.opened.is_some_and(|(by, term)| {
+            (by.name, term) == (owner.base, owner.term) && (term > self.term || by == keeper)
+        })
+    }
 }
 
 /// All slots that are closed.
@@ -54,14 +72,12 @@ impl ClosedSlots {
     /// Whether entities of a slot may run for this keeper. If they may, it is closed no more.
     pub fn lets(&mut self, owner: SlotOwner, keeper: Node) -> bool {
         let Some(row) = self.rows.get(&owner.slot) else { return true };
-        let opened =
-            row.opened.is_some_and(|(by, term)| (by.name, term) == (owner.base, owner.term));
-        let reborn = keeper.name == row.by.name && keeper > row.by && owner.term <= row.term;
-        if opened || reborn {
+        let opened = row.lets(owner, keeper);
+        if opened {
             self.rows.remove(&owner.slot);
             self.joined.insert(owner.slot);
         }
-        opened || reborn
+        opened
     }
 
     /// A base that knows what stands here keeps one more slot from now on.
@@ -80,14 +96,16 @@ pub fn close(cell: &mut Cell, from: Node, slots: &[(SlotId, Term)]) {
     for (slot, term) in slots.iter().copied() {
         let keeps = cell.bases.keeper(slot) == Some(from);
         let known = cell.closed.rows.get(&slot);
-        let again = known.is_some_and(|row| (row.by, row.term) == (from, term));
+        let again =
+            known.is_some_and(|row| row.term == term && row.by.name == from.name && row.by <= from);
         let newer = known.is_some_and(|row| row.term < term);
         let over = cell.map.slot(slot).is_some_and(|owner| owner.term > term);
         if over || !(keeps || again || newer) {
             cell.refusals.add(Refused::WrongBase, Some(from), None);
             continue;
         }
-        cell.closed.rows.insert(slot, Closed { by: from, term, opened: None, said: None });
+        let opened = known.and_then(|row| row.opened).filter(|(_, opened)| *opened > term);
+        cell.closed.rows.insert(slot, Closed { by: from, term, opened, said: None });
         if keeps {
             ingress::move_slot(cell, slot, None);
         }
@@ -98,8 +116,8 @@ pub fn close(cell: &mut Cell, from: Node, slots: &[(SlotId, Term)]) {
 pub fn open(cell: &mut Cell, from: Node, slots: &[(SlotId, Term)]) {
     for (slot, term) in slots.iter().copied() {
         if let Some(row) = cell.closed.rows.get_mut(&slot)
-            && term > row.term
-            && row.opened.is_none_or(|(_, known)| known < term)
+            && row.is_opened_by(from, term)
+            && row.opened.is_none_or(|(by, known)| (known, by) < (term, from))
         {
             row.opened = Some((from, term));
         }
@@ -112,10 +130,14 @@ pub fn say(cell: &mut Cell) {
     let tick = cell.tick;
     let mut said: BTreeMap<Node, Vec<(SlotId, Term)>> = BTreeMap::new();
     for (slot, row) in &mut cell.closed.rows {
-        let due = row.said.is_none_or(|last| tick.0 >= last.0.saturating_add(SAY_AGAIN));
+        let is_due = |keeper: &Node| {
+            row.said.is_none_or(|(told, last)| {
+                told != *keeper || tick.0 >= last.0.saturating_add(SAY_AGAIN)
+            })
+        };
         let keeper = cell.map.slot(*slot).and_then(|owner| cell.peers.newest(owner.base));
-        if let Some(keeper) = keeper.filter(|_| due) {
-            row.said = Some(tick);
+        if let Some(keeper) = keeper.filter(is_due) {
+            row.said = Some((keeper, tick));
             said.entry(keeper).or_default().push((*slot, row.term));
         }
     }

@@ -161,9 +161,12 @@ impl Owner {
         }
     }
 
-    fn open(&mut self, slots: &[(SlotId, Term)]) {
+    fn open(&mut self, from: Node, slots: &[(SlotId, Term)]) {
         for (slot, term) in slots {
-            if self.closed.get(slot).is_some_and(|(_, closed, _)| closed < term) {
+            let opens = |(by, closed): (Node, Term)| {
+                closed < *term || closed == *term && by.name == from.name && by < from
+            };
+            if self.closed.get(slot).is_some_and(|(by, closed, _)| opens((*by, *closed))) {
                 self.closed.remove(slot);
                 self.opened.push(*slot);
             }
@@ -187,8 +190,6 @@ impl Owner {
         if let Header::BaseToCell { durable_tick } = bundle.header {
             self.durable.insert(base, durable_tick);
         }
-        // Another life of a base knows nothing of what the one before it asked for.
-        self.closed.retain(|_, (by, ..)| by.name != base.name || *by >= base);
         for msg in &bundle.msgs {
             let Msg::BaseToCell(msg) = msg else { panic!("not for a cellapp: {msg:?}") };
             self.got.push(msg.clone());
@@ -204,7 +205,7 @@ impl Owner {
                     self.asked.insert(base, *question);
                 }
                 BaseToCell::CloseSlots(slots) if !self.deaf => self.close(base, slots),
-                BaseToCell::OpenSlots(slots) => self.open(slots),
+                BaseToCell::OpenSlots(slots) => self.open(base, slots),
                 BaseToCell::Abort { entity, .. } => {
                     if let Some(copy) = self.copies.get_mut(entity) {
                         copy.frozen = None;
