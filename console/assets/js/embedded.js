@@ -50,7 +50,10 @@
       const names = new Set(cells.map((one) => one.name));
       this.all = (data.events || []).map((event) => M.normalEvent(event, names.has(event.process))).sort(M.compareEvents);
       this.byId = new Map(this.all.map((event) => [event.id, event]));
-      this.edges = data.edges || M.edgesOf(this.all);
+      // The file tells which events of other processes were news to an event, by their places in it.
+      const idAt = (place) => data.events[place].id;
+      const news = (data.edges || []).map(([from, to, via]) => [idAt(from), idAt(to), via]);
+      this.edges = M.edgesOf(this.all).concat(news);
       this.gaps = data.gaps || [];
     }
 
@@ -75,7 +78,7 @@
 
     async past(event, limit) {
       if (!this.byId.has(event)) throw none(`the event ${event} is not in this file`, "export a longer span");
-      return M.pastAndFuture(event, this.edges, limit || 500);
+      return { root: this.byId.get(event), ...M.pastAndFuture(event, this.edges, limit || 500) };
     }
 
     async explain(a, b) {
@@ -128,6 +131,11 @@
         if (frame.tick <= tick || !best.has(key)) best.set(key, frame);
       }
       return { tick, worlds: [...best.values()] };
+    }
+
+    async check() {
+      if (!this.data.check) throw none("this file was exported without its audit", "march audit DIR");
+      return this.data.check;
     }
 
     async acts() {

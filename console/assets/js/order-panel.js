@@ -9,12 +9,13 @@
       this.app = app;
       this.view = view;
       this.root = M.get("order-panel");
+      this.check = new M.OrderCheck(app);
       this.empty();
     }
 
     empty() {
       this.root.classList.remove("open");
-      M.put(this.root, el("section.card", {}, [
+      M.put(this.root, this.check.root, el("section.card", {}, [
         el("h2", {}, "Order"),
         el("p.muted", {}, "A lane for each process, a column for each tick, a mark for each event. Time is ticks and messages; no clock is trusted."),
         el("ul.legend", {}, [

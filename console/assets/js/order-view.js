@@ -205,6 +205,26 @@
       this.rootEvent = this.rootEvent || this.load.events.find((event) => event.id === id) || null;
       this.aim = id;
       if (this.rootEvent) this.showRoot();
+      else this.locate(id);
+    }
+
+    /** A link may name an event alone: its past tells where it is. */
+    async locate(id) {
+      try {
+        const found = await this.app.source.past(id, 1);
+        if (this.root !== id || this.rootEvent || !found.root) return;
+        this.rootEvent = this.app.model.normal(found.root);
+        this.following = false;
+        this.center = this.rootEvent.tick;
+        this.app.model.clock.seek(this.center);
+        const group = words.group(this.rootEvent.kind);
+        if (!this.groupsNow().includes(group)) this.groups = [...this.groupsNow(), group];
+        this.fields();
+        this.showRoot();
+        this.refresh();
+      } catch (error) {
+        if (this.root === id) M.toast(error.message, "bad");
+      }
     }
 
     async showRoot() {
@@ -317,7 +337,7 @@
       for (const process of model.processes.values()) {
         if (process.age_ms === undefined) continue;
         const age = process.age_ms + (now - model.clusterAt);
-        ages.set(process.name, `${words.age(age)} ago`);
+        ages.set(process.name, innerWidth < 600 ? words.age(age) : `${words.age(age)} ago`);
         if (age > M.STALE_MS || process.state === "unreachable" || process.state === "dead") old.add(process.name);
       }
       return { ages, old };
@@ -326,7 +346,9 @@
     note(notice) {
       const strip = M.get("order-note");
       const empty = !notice && !this.load.error && this.load.events.length === 0 && !this.load.busy;
-      const text = notice ? notice.text : empty ? "Nothing of these kinds happened in these ticks." : "";
+      const held = this.by !== "arrival" || this.load.events.some((event) => event.arrived !== undefined);
+      const text = notice ? notice.text : empty ? "Nothing of these kinds happened in these ticks."
+        : held ? "" : "Nothing here is told to have waited: arrival order is applied order.";
       strip.hidden = !text;
       strip.classList.toggle("bad", Boolean(notice && notice.bad));
       M.say(strip, text);

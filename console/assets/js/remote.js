@@ -3,6 +3,7 @@
 // whether anything changed, what to do next.
 (function (M) {
   const PATIENCE_MS = 20000;
+  const ROUNDS_MAX = 8;
 
   class Refused extends Error {
     constructor(status, error) {
@@ -55,12 +56,26 @@
       return (await ask(M.query(path, parameters))).json();
     }
 
-    events = (filter) => this.json("/api/events", filter);
+    /** Pages end at a limit or after some time; what was cut by time is asked for again. */
+    async events(filter) {
+      const page = await this.json("/api/events", filter);
+      for (let round = 0; round < ROUNDS_MAX && page.more && page.next; round++) {
+        const room = (filter.limit || 2000) - page.events.length;
+        if (room <= 0) break;
+        const next = await this.json("/api/events", { ...filter, limit: room, after: page.next });
+        page.events.push(...next.events);
+        page.gaps.push(...(next.gaps || []));
+        [page.more, page.next] = [next.more, next.next];
+      }
+      return page;
+    }
+
     past = (event, limit) => this.json("/api/past", { event, limit });
     explain = (a, b) => this.json("/api/explain", { a, b });
     ownership = (entity, from, to) => this.json("/api/ownership", { entity, from, to });
     passport = (entity) => this.json(`/api/entity/${encodeURIComponent(entity)}`);
     world = (tick) => this.json("/api/world", { tick: Math.round(tick) });
+    check = () => this.json("/api/check");
     acts = () => this.json("/api/acts");
     script = async () => (await ask("/api/acts.sh")).text();
 

@@ -1,46 +1,69 @@
 "use strict";
-// Draws the world. Dots are small pictures that are drawn once for each colour and shape and then
-// copied: a thousand copies cost less than a hundred circles.
+// Draws the world: the ground (cells, borders, grid) only when it changed, the dots as pixels, and
+// over them what is chosen, what is on its way, and the names.
 (function (M) {
   const GHOST_OLD_TICKS = 20;
+  /** More pixels than this are not worth their time; the picture is then a little softer. */
+  const PIXELS_MAX = 4e6;
 
   class WorldPaint {
     constructor(canvas, kinds) {
       this.kinds = kinds; // gives the names of the kinds, in their order
       this.shapes = new Map();
       this.canvas = canvas;
-      this.ctx = canvas.getContext("2d", { alpha: false });
-      this.sprites = new Map();
-      M.theme.onChange(() => this.sprites.clear());
+      this.front = canvas.getContext("2d", { alpha: false });
+      this.ground = document.createElement("canvas");
+      this.ctx = this.ground.getContext("2d", { alpha: false, willReadFrequently: true });
+      this.dots = new M.Dots();
+      this.rgb = new Map();
+      M.theme.onChange(() => {
+        this.grounded = "";
+        this.rgb.clear();
+      });
     }
 
     resize() {
-      const ratio = Math.min(3, devicePixelRatio || 1);
       const { clientWidth: width, clientHeight: height } = this.canvas;
-      const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+      const most = Math.sqrt(PIXELS_MAX / Math.max(1, width * height));
+      this.ratio = Math.min(2, most, devicePixelRatio || 1);
+      const [w, h] = [Math.max(1, Math.round(width * this.ratio)), Math.max(1, Math.round(height * this.ratio))];
       if (this.canvas.width !== w || this.canvas.height !== h) {
-        this.canvas.width = w;
-        this.canvas.height = h;
-        this.sprites.clear();
+        for (const canvas of [this.canvas, this.ground]) [canvas.width, canvas.height] = [w, h];
+        this.dots.resize(w, h);
+        this.image = new ImageData(this.dots.bytes, w, h);
+        this.grounded = "";
       }
-      this.ratio = ratio;
       return [width, height];
     }
 
-    /** scene: { space, shown, moves, selected, hovered, over, drag, trail, dim } */
+    /** scene: { space, bounds, shown, moves, selected, hovered, over, drag, trail, dim } */
     draw(camera, scene, model) {
-      const { ctx } = this;
-      ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-      ctx.fillStyle = M.theme.colour("--map");
-      ctx.fillRect(0, 0, camera.width, camera.height);
-      this.cells(camera, scene, model);
-      this.grid(camera, scene.bounds);
-      this.dots(camera, scene, model);
+      this.drawGround(camera, scene, model);
+      this.drawDots(camera, scene, model);
+      this.front.setTransform(1, 0, 0, 1, 0, 0);
+      this.front.putImageData(this.image, 0, 0);
+      this.ctx = this.front;
+      this.ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
       for (const move of scene.moves) this.move(camera, move, model);
       this.chosen(camera, scene, model);
       if (scene.drag) this.drag(camera, scene.drag, model);
       this.names(camera, scene, model);
       this.ruler(camera);
+    }
+
+    drawGround(camera, scene, model) {
+      const cells = (scene.space && scene.space.cells) || [];
+      const key = JSON.stringify([camera.x, camera.y, camera.scale, camera.width, camera.height, cells.map((cell) => [cell.rect, model.colourOf(cell.owner), scene.over === cell])]);
+      if (key === this.grounded) return;
+      this.grounded = key;
+      this.ctx = this.ground.getContext("2d");
+      this.ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+      this.ctx.fillStyle = M.theme.colour("--map");
+      this.ctx.fillRect(0, 0, camera.width, camera.height);
+      this.cells(camera, scene, model);
+      this.grid(camera, scene.bounds);
+      const data = this.ctx.getImageData(0, 0, this.ground.width, this.ground.height).data;
+      this.under = new Uint32Array(data.buffer);
     }
 
     cells(camera, scene, model) {
@@ -94,81 +117,53 @@
       return shape;
     }
 
-    /** A dot's picture: filled for a real, hollow for a ghost; its shape is its kind's. */
-    sprite(colour, kind, filled, radius) {
-      const key = `${colour}/${kind}/${filled}/${radius}`;
-      let sprite = this.sprites.get(key);
-      if (sprite) return sprite;
-      const size = radius * 2 + 4;
-      sprite = document.createElement("canvas");
-      sprite.width = sprite.height = Math.ceil(size * this.ratio);
-      const ctx = sprite.getContext("2d");
-      ctx.scale(this.ratio, this.ratio);
-      ctx.translate(size / 2, size / 2);
-      ctx.beginPath();
-      if (kind === 1) {
-        const r = radius * 1.25;
-        ctx.moveTo(0, -r), ctx.lineTo(r, 0), ctx.lineTo(0, r), ctx.lineTo(-r, 0), ctx.closePath();
-      } else if (kind === 2) ctx.rect(-radius * 0.85, -radius * 0.85, radius * 1.7, radius * 1.7);
-      else ctx.arc(0, 0, radius, 0, 7);
-      if (filled) {
-        ctx.fillStyle = colour;
-        ctx.fill();
-        ctx.lineWidth = 0.75;
-        ctx.strokeStyle = M.theme.colour("--map");
-        ctx.stroke();
-      } else {
-        ctx.lineWidth = Math.max(1, radius * 0.32);
-        ctx.strokeStyle = colour;
-        ctx.stroke();
-      }
-      sprite.half = size / 2;
-      sprite.size = size;
-      this.sprites.set(key, sprite);
-      return sprite;
-    }
-
     radius(camera) {
       return Math.round(M.clamp(1.7 + camera.scale * 260, 2, 8) * 2) / 2;
     }
 
-    dots(camera, scene, model) {
-      const radius = this.radius(camera);
+    drawDots(camera, scene, model) {
+      const radius = this.radius(camera) * this.ratio;
+      this.dots.begin(this.under);
       for (const { frame, alpha, late } of scene.shown) {
-        const dim = scene.dim(late) ? 0.35 : 1;
-        this.part(camera, frame.ghosts, alpha, radius + 1, dim, (i) => model.colourOf(frame.ghosts.owners[i]), frame.tick);
+        const { ghosts } = frame;
+        const fresh = scene.dim(late) ? 0.35 : 1;
+        const strength = (i) => fresh * (1 - 0.65 * M.clamp((frame.tick - ghosts.state[i]) / GHOST_OLD_TICKS, 0, 1));
+        this.part(camera, ghosts, alpha, radius + 1.5 * this.ratio, true, (i) => this.rgbOf(model, ghosts.owners[i]), strength);
       }
       for (const { frame, alpha, late } of scene.shown) {
-        const colour = model.colourOf(frame.process);
-        this.part(camera, frame.reals, alpha, radius, scene.dim(late) ? 0.35 : 1, () => colour, 0);
+        const rgb = this.rgbOf(model, frame.process);
+        const strength = scene.dim(late) ? 0.35 : 1;
+        this.part(camera, frame.reals, alpha, radius, false, () => rgb, () => strength);
       }
-      this.ctx.globalAlpha = 1;
     }
 
-    part(camera, part, alpha, radius, dim, colourOf, ghostTick) {
-      const { ctx } = this;
-      const { scale, width, height } = camera;
-      const left = width / 2 - camera.x * scale;
-      const top = height / 2 + camera.y * scale;
-      const { px, py, x, y, kinds, state } = part;
-      let colour = null;
-      let shape = -1;
-      let sprite = null;
-      let owner = null;
-      ctx.globalAlpha = dim;
+    rgbOf(model, name) {
+      let rgb = this.rgb.get(name);
+      if (!rgb) {
+        rgb = M.rgbOf(model.colourOf(name));
+        if (model.processes.has(name)) this.rgb.set(name, rgb);
+      }
+      return rgb;
+    }
+
+    part(camera, part, alpha, radius, hollow, rgbOf, strength) {
+      const { dots, ratio } = this;
+      const scale = camera.scale * ratio;
+      const left = (camera.width * ratio) / 2 - camera.x * scale;
+      const top = (camera.height * ratio) / 2 + camera.y * scale;
+      const { px, py, x, y, kinds } = part;
+      const [right, bottom] = [dots.width + radius * 2, dots.height + radius * 2];
+      let kind;
+      let mask = null;
       for (let i = 0; i < part.n; i++) {
         const sx = left + (px[i] + (x[i] - px[i]) * alpha) * scale;
         const sy = top - (py[i] + (y[i] - py[i]) * alpha) * scale;
-        if (sx < -12 || sy < -12 || sx > width + 12 || sy > height + 12) continue;
-        const kind = this.shape(kinds[i]);
-        if (!sprite || shape !== kind || (ghostTick && part.owners[i] !== owner)) {
-          if (ghostTick) owner = part.owners[i];
-          colour = colourOf(i);
-          shape = kind;
-          sprite = this.sprite(colour, kind, !ghostTick, radius);
+        if (sx < -radius * 2 || sy < -radius * 2 || sx > right || sy > bottom) continue;
+        if (!mask || kinds[i] !== kind) {
+          kind = kinds[i];
+          mask = dots.mask(this.shape(kind), hollow, radius);
         }
-        if (ghostTick) ctx.globalAlpha = dim * (1 - 0.65 * M.clamp((ghostTick - state[i]) / GHOST_OLD_TICKS, 0, 1));
-        ctx.drawImage(sprite, sx - sprite.half, sy - sprite.half, sprite.size, sprite.size);
+        dots.plot(sx, sy, mask, rgbOf(i), strength(i));
       }
     }
 
