@@ -6,7 +6,7 @@ use crate::gate::Gate;
 use crate::io::{BaseBug, BaseConfig, BaseInput, BaseOrder, BaseOutput, ClientEvent};
 use crate::log::{LogRecord, Recovered, Store};
 use crate::messages::Post;
-use crate::moves::{Give, HeldClients};
+use crate::moves::{Adoption, Give, HeldClients};
 use crate::orders::PendingOrder;
 use crate::peers::Peers;
 use crate::queue::Queue;
@@ -74,7 +74,9 @@ pub struct BaseCore {
     pub(crate) ahead: BTreeMap<EntityId, (Seq, u64)>,
     /// Slots that are being given to another base.
     pub(crate) gives: BTreeMap<SlotId, Give>,
-    /// What clients said about them since they are frozen.
+    /// Slots whose pieces come out of the logs of lost bases.
+    pub(crate) adoptions: BTreeMap<SlotId, Adoption>,
+    /// What clients said about slots on their way since they are frozen.
     pub(crate) held_clients: HeldClients,
     /// Whether this life began with entities of an earlier one.
     pub(crate) asks_all: bool,
@@ -127,6 +129,7 @@ impl BaseCore {
                 .iter()
                 .map(|(slot, leave)| (*slot, Give::recovered(leave.term, leave.to)))
                 .collect(),
+            adoptions: BTreeMap::new(),
             held_clients: HeldClients::new(),
             asks_all: !store.entities.is_empty(),
             elders: BTreeMap::new(),
@@ -196,7 +199,12 @@ impl BaseCore {
         self.take_clients(said);
         self.pass_inputs();
         for order in orders {
-            self.on_order(order);
+            if self.frozen && matches!(order, BaseOrder::Adopt { .. }) {
+                // It is written to the log; whoever reads waits for a sign of it.
+                self.deferred_orders.push(order);
+            } else {
+                self.on_order(order);
+            }
         }
         self.move_slots();
         self.timers();

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use marchland_common::cluster::MapChange;
 pub use marchland_common::cluster::{MoveStage, SlotMove};
 use marchland_common::dawdle::Dawdle;
-use marchland_common::journal::Event;
-use marchland_common::msg::{Frame, HandoffRefusal, Moment, Outgoing};
+use marchland_common::journal::{Event, Refused};
+use marchland_common::msg::{Frame, HandoffRefusal, Moment, Outgoing, SlotChunk};
 use marchland_common::order::{
     EntityId, Epoch, KindId, Lsn, Node, NodeName, Seq, SessionId, SlotId, Term, Tick,
 };
@@ -226,6 +226,47 @@ pub enum BaseOrder {
         /// To whom.
         to: NodeName,
     },
+    /// A piece of a slot out of the log of a lost base, which whoever gives the order holds the lock
+    /// of. Repeating it changes nothing; it has no answer but [`BaseStats::adopted`].
+    Adopt {
+        /// The life that wrote the log last.
+        from: Node,
+        /// The last record in it.
+        through: Lsn,
+        /// The piece.
+        chunk: SlotChunk,
+    },
+    /// Nothing comes of taking these slots over, and nobody was told that they are held.
+    DropAdopted {
+        /// The slots.
+        slots: Vec<SlotId>,
+    },
+}
+
+/// A slot whose pieces come out of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptedSlot {
+    /// The slot.
+    pub slot: SlotId,
+    /// The term of its key.
+    pub term: Term,
+    /// Whose log it is.
+    pub from: Node,
+    /// The digest of the whole.
+    pub digest: u64,
+    /// How far it is.
+    pub stage: AdoptStage,
+}
+
+/// How far a slot is that comes out of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AdoptStage {
+    /// This is the first piece that is missing.
+    Coming(u32),
+    /// Everything is here, durably.
+    Held,
+    /// It is not taken in: the slot is here already, or its key is another one.
+    Refused(Refused),
 }
 
 /// Everything that one output moment produced.
@@ -386,6 +427,8 @@ pub struct BaseStats {
     pub outbox: usize,
     /// Slots on their way to other bases.
     pub moves: Vec<SlotMove>,
+    /// Slots that come out of logs, until their keys change.
+    pub adopted: Vec<AdoptedSlot>,
     /// The newest log number written and the newest durable one.
     pub lsn: (Lsn, Lsn),
 }

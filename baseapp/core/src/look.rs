@@ -134,6 +134,7 @@ impl BaseCore {
             inbox: self.queues.values().map(|queue| queue.inbox.len()).sum(),
             outbox: self.posts.keys().map(open).sum(),
             moves: self.slot_moves(),
+            adopted: self.adopted_slots(),
             lsn: (self.gate.last, self.gate.durable),
         }
     }

@@ -42,6 +42,8 @@ impl BaseCore {
             }
             BaseOrder::Destroy { entity } => self.order_destroy(entity),
             BaseOrder::GiveSlots { slots, to } => self.order_give(&slots, to),
+            BaseOrder::Adopt { from, through, chunk } => self.order_adopt(from, through, chunk),
+            BaseOrder::DropAdopted { slots } => self.order_drop_adopted(&slots),
             BaseOrder::Freeze | BaseOrder::Thaw => {}
         }
     }

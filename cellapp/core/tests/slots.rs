@@ -162,6 +162,25 @@ fn a_later_life_of_who_closed_a_slot_may_close_it_again_under_the_same_term() {
 }
 
 #[test]
+fn a_slot_that_another_base_keeps_all_at_once_stands_still_until_that_one_says_that_it_knows() {
+    let mut cluster = Cluster::new(1);
+    let id = walker(&mut cluster);
+    let other = NodeName { kind: NodeKind::Base, number: 2 };
+    cluster.tell_all(key(other, 5));
+    cluster.run(3);
+    let stands = x(&cluster, id);
+    // That one was lost as well, and its log came to a base that is well and confirms everything.
+    cluster.tell_all(key(base().name, 9));
+    cluster.run(20);
+    assert_eq!(x(&cluster, id), stands, "the map alone opens nothing");
+    assert!(closed(&cluster, 1) >= 2, "the base is asked for its word");
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SLOT, Term(9))]));
+    cluster.run(5);
+    assert!(x(&cluster, id) > stands);
+    assert_eq!(holdings(&cluster), 1, "the base is told what stands here");
+}
+
+#[test]
 fn a_core_read_back_while_a_slot_is_closed_goes_on_exactly_as_the_original() {
     let mut cluster = Cluster::new(2);
     let id = walker(&mut cluster);

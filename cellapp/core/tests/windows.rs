@@ -204,6 +204,9 @@ fn a_slot_that_the_base_gets_after_a_list_is_told_as_well() {
     assert_eq!(told(&cluster), (0, vec![1]), "as far as the map says it keeps nothing");
     cluster.tell_all(key(1, 3));
     cluster.run(3);
+    assert_eq!(told(&cluster), (0, vec![1]), "it has not said that it knows");
+    cluster.base.say(cell(1), BaseToCell::OpenSlots(vec![(SlotId(0), Term(3))]));
+    cluster.run(3);
     assert_eq!(told(&cluster), (1, vec![1]));
 }
 

@@ -212,6 +212,11 @@ pub enum Event {
     /// The cellapp has said everything that it holds since the link from it last lost something,
     /// or since this life began: its ticks count as durable again.
     Listed { cell: Node },
+
+    // At a baseapp: slots out of logs. An older build does not read what holds these.
+    /// What this base has of a slot that it keeps under this term, from here on or for a while, was
+    /// read out of the log of a lost base, up to this record: later ones count for nothing.
+    SlotAdopted { slot: SlotId, term: Term, from: Node, through: Lsn },
 }
 
 /// Why a real ended at a cellapp.

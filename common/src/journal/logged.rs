@@ -88,6 +88,8 @@ pub struct KeptSlot {
     pub term: Term,
     /// For whom it is frozen, if it is.
     pub frozen_for: Option<NodeName>,
+    /// Out of the log of which life it was read when it came here, and up to which record, if it was.
+    pub adopted: Option<(Node, Lsn)>,
 }
 
 /// What a log holds of an entity at a place.

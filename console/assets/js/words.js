@@ -93,6 +93,7 @@
     SlotFrozen: ["slot", "slot frozen", "The slot is on its way to another base."],
     SlotGiven: ["slot", "slot given", "The slot is another base's; nothing of it is here any more."],
     SlotKept: ["slot", "slot kept", "This life goes on with a slot of an earlier one."],
+    SlotAdopted: ["slot", "slot read", "What this base has of the slot was read out of a lost base's log."],
     SlotFollowed: ["slot", "slot follows", "From here on the slot's entities answer to this base life."],
     LinkBegan: ["slot", "link up", "A connection that carries what is ordered began."],
     LinkEnded: ["slot", "link down", "A connection ended; what it did not carry, the next one does."],

@@ -90,6 +90,12 @@ impl Cx<'_> {
         self.sees_log(base) && self.sight.ended(base)
     }
 
+    /// Whether somebody took from a log what no journal may tell: a later life of its base, or another
+    /// base.
+    pub fn goes_on_from_logs(&self) -> bool {
+        !self.state.restarted.is_empty() || !self.state.adopted.is_empty()
+    }
+
     /// Whether logs hold every step of an entity after one and up to another. A base may write a
     /// step and be killed before its journal tells of it; whoever comes after it has it from the
     /// log.
@@ -101,8 +107,7 @@ impl Cx<'_> {
                     || steps_in(log, entity).any(|step| step.0 == seq)
             })
         };
-        let came_back = !self.state.restarted.is_empty();
-        came_back && after < through && (after.0 + 1..=through.0).all(holds)
+        self.goes_on_from_logs() && after < through && (after.0 + 1..=through.0).all(holds)
     }
 
     /// Whether logs hold a step of an entity of which no journal tells.

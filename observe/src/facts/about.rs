@@ -164,6 +164,7 @@ fn elsewhere(event: &Event) -> About {
             About { seq: confirmed, ..About::of(entity).under(epoch) }
         }
         Event::ClientWelcome { entity, .. } => About::of(entity),
+        Event::SlotAdopted { from, .. } => About { peer: Some(from), ..About::default() },
         Event::SlotFollowed { base, .. } => About { peer: base, ..About::default() },
         Event::LinkBegan { peer, .. } | Event::LinkEnded { peer, .. } => {
             About { peer: Some(peer), ..About::default() }
@@ -228,6 +229,9 @@ fn detail(event: &Event, out: &mut String) {
         Event::SlotKept { slot, term, frozen_for: None } => write!(out, " {slot} term {term}"),
         Event::SlotKept { slot, term, frozen_for: Some(to) } => {
             write!(out, " {slot} term {term}, frozen for {to}")
+        }
+        Event::SlotAdopted { slot, term, from, through } => {
+            write!(out, " {slot} term {term} from {from} up to {through}")
         }
         Event::SlotFollowed { slot, .. } => write!(out, " {slot}"),
         Event::LinkBegan { dialed, .. } | Event::LinkEnded { dialed, .. } => {

@@ -97,4 +97,5 @@ kinds! {
     LinkBegan => "link_began",
     LinkEnded => "link_ended",
     Listed => "listed",
+    SlotAdopted => "slot_adopted",
 }

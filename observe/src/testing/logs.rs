@@ -24,8 +24,15 @@ pub fn logs_of(journals: &[(Node, Vec<Record>)]) -> Vec<BaseLog> {
     let mut logs: BTreeMap<NodeName, LogBook> = BTreeMap::new();
     let mut parts = BTreeMap::new();
     for (node, tick) in moments {
-        let book = logs.entry(node.name).or_default();
-        tick.events.iter().for_each(|event| book.take(event, &mut parts));
+        for event in &tick.events {
+            if let Event::SlotAdopted { slot, from, .. } = *event {
+                let lost = logs.entry(from.name).or_default();
+                lost.end_at_sync();
+                let all = lost.account.end.iter().filter(|(entity, _)| entity.slot() == slot);
+                parts.insert(slot, all.map(|(entity, kept)| (*entity, *kept)).collect());
+            }
+            logs.entry(node.name).or_default().take(event, &mut parts);
+        }
     }
     let log =
         |(base, book): (NodeName, LogBook)| BaseLog { base, account: book.account, faults: vec![] };
@@ -40,9 +47,17 @@ struct LogBook {
     account: LogAccount,
     /// How it was when the log reported last.
     synced: Option<Box<Self>>,
+    /// Where what is taken next comes from, if that is a log.
+    adopts: Option<(Node, Lsn)>,
 }
 
 impl LogBook {
+    /// What was not synced is not there.
+    fn end_at_sync(&mut self) {
+        *self = self.synced.take().map(|synced| *synced).unwrap_or_default();
+        self.synced = Some(Box::new(self.clone()));
+    }
+
     fn take(&mut self, event: &Event, parts: &mut Parts) {
         match *event {
             Event::Durable { .. } => {
@@ -50,9 +65,8 @@ impl LogBook {
                 self.synced = Some(Box::new(self.clone()));
             }
             Event::Recovered { lsn } => {
-                *self = self.synced.as_deref().cloned().unwrap_or_default();
+                self.end_at_sync();
                 assert_eq!(self.account.last, lsn, "the model syncs all of a tick at once");
-                self.synced = Some(Box::new(self.clone()));
             }
             Event::Destroyed { entity, lsn, .. } => {
                 self.account.last = self.account.last.max(lsn);
@@ -61,6 +75,7 @@ impl LogBook {
                 }
             }
             Event::Burned { lsn, .. } => self.account.last = self.account.last.max(lsn),
+            Event::SlotAdopted { from, through, .. } => self.adopts = Some((from, through)),
             _ => self.take_slot(event, parts),
         }
     }
@@ -70,13 +85,15 @@ impl LogBook {
         match *event {
             Event::SlotTaken { slot, term, lsn } => {
                 account.end.append(&mut parts.remove(&slot).unwrap_or_default());
-                account.slots.insert(slot, KeptSlot { term, frozen_for: None });
+                let adopted = self.adopts.take();
+                account.slots.insert(slot, KeptSlot { term, frozen_for: None, adopted });
                 self.write(lsn, Logged::Taken { slot, term });
             }
             Event::SlotFrozen { slot, term, to, lsn } => {
                 let all = account.end.iter().filter(|(entity, _)| entity.slot() == slot);
                 parts.insert(slot, all.map(|(entity, kept)| (*entity, *kept)).collect());
-                account.slots.insert(slot, KeptSlot { term, frozen_for: Some(to) });
+                let adopted = account.slots.get(&slot).and_then(|kept| kept.adopted);
+                account.slots.insert(slot, KeptSlot { term, frozen_for: Some(to), adopted });
                 self.write(lsn, Logged::Frozen { slot, term, to });
             }
             Event::SlotGiven { slot, term, lsn } => {

@@ -13,6 +13,7 @@ mod files;
 mod journal;
 mod logs;
 mod moves;
+mod takeover;
 
 pub use corrupt::{CORRUPTIONS, Corruption};
 pub use files::segment;
@@ -50,6 +51,9 @@ pub struct Plan {
     pub verdicts: bool,
     /// When which slot moves to the other base.
     pub moves: &'static [(u64, usize)],
+    /// The first base is killed between a tick and its sync, and the other one goes on from its log;
+    /// and when it comes back.
+    pub lost: Option<(u64, u64)>,
 }
 
 impl Plan {
@@ -63,7 +67,14 @@ impl Plan {
             drops: true,
             verdicts: true,
             moves: &[(24, 0), (46, 0), (56, 1), (68, 0)],
+            lost: None,
         }
+    }
+
+    /// One in which a base is lost, and comes back.
+    pub const fn with_loss(seed: u64) -> Self {
+        let at = 40 + seed % 30;
+        Self { lost: Some((at, at + 12)), moves: &[(24, 0)], ..Self::new(seed) }
     }
 }
 
@@ -118,6 +129,7 @@ pub struct Cluster {
     pub bases: Vec<BaseModel>,
     pub client: ClientModel,
     pub keys: Keys,
+    pub lost: Option<takeover::Lost>,
 }
 
 impl Cluster {
@@ -131,6 +143,7 @@ impl Cluster {
             bases: (0..BASES).map(|_| BaseModel::default()).collect(),
             client: ClientModel::default(),
             keys: Keys::default(),
+            lost: None,
         }
     }
 
@@ -151,16 +164,22 @@ impl Cluster {
         for tick in 1..=self.plan.ticks {
             self.tick = Tick(tick);
             self.move_slots();
+            self.bring_back();
             for cell in 0..CELLS {
                 self.run_cell(cell);
             }
             for base in 0..BASES {
-                self.flush_base(base);
+                if !self.is_lost(base) {
+                    self.flush_base(base);
+                }
             }
             for base in 0..BASES {
-                match self.plan.restart_at == Some(tick) && base == 0 {
-                    true => self.restart_base(base),
-                    false => self.release_base(base),
+                if base == 0 && self.plan.lost.is_some_and(|(at, _)| at == tick) {
+                    self.lose_base();
+                } else if base == 0 && self.plan.restart_at == Some(tick) {
+                    self.restart_base(base);
+                } else if !self.is_lost(base) {
+                    self.release_base(base);
                 }
             }
             self.run_client();

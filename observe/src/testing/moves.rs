@@ -17,7 +17,7 @@ pub struct Keys {
     freezes: Option<usize>,
     takes: Option<(usize, usize)>,
     /// What cells are to say in this tick.
-    followed: Vec<usize>,
+    pub followed: Vec<usize>,
 }
 
 impl Default for Keys {
@@ -30,6 +30,13 @@ impl Default for Keys {
             takes: None,
             followed: Vec::new(),
         }
+    }
+}
+
+impl Keys {
+    pub const fn next_term(&mut self) -> Term {
+        self.term += 1;
+        Term(self.term)
     }
 }
 
@@ -105,8 +112,7 @@ impl Cluster {
     }
 
     fn take_slot(&mut self, base: usize, slot: usize, events: &mut Vec<Event>) {
-        self.keys.term += 1;
-        let (slot, term, lsn) = (slot_id(slot), Term(self.keys.term), self.lsn(base));
+        let (slot, term, lsn) = (slot_id(slot), self.keys.next_term(), self.lsn(base));
         self.bases[base].keep(slot, term);
         events.push(Event::SlotTaken { slot, term, lsn });
     }

@@ -1,7 +1,7 @@
 //! What a log says, in the words in which journals tell the same.
 
 use super::replay::Reader;
-use super::{LogRecord, ReplayError, Store};
+use super::{LogRecord, ReplayError, SlotRow, Store};
 use crate::lineage::Lineage;
 use marchland_common::journal::{Kept, KeptSlot, LogAccount, Logged};
 use marchland_common::order::{EntityId, SlotId};
@@ -44,10 +44,12 @@ pub fn account<B: AsRef<[u8]>>(
 }
 
 fn kept_slots(store: &Store) -> BTreeMap<SlotId, KeptSlot> {
-    let frozen_for = |slot: &SlotId| store.leaving.get(slot).map(|leave| leave.to);
-    let rows = store.slots.iter();
-    rows.map(|(slot, row)| (*slot, KeptSlot { term: row.term, frozen_for: frozen_for(slot) }))
-        .collect()
+    let row = |(slot, row): (&SlotId, &SlotRow)| {
+        let frozen_for = store.leaving.get(slot).map(|leave| leave.to);
+        let adopted = store.adopted.get(slot).copied();
+        (*slot, KeptSlot { term: row.term, frozen_for, adopted })
+    };
+    store.slots.iter().map(row).collect()
 }
 
 fn kept(store: &Store) -> BTreeMap<EntityId, Kept> {

@@ -6,12 +6,14 @@
 //! what was there. A prefix of the log is a state that the base was in.
 
 mod account;
+mod image;
 mod named;
 mod replay;
 mod slots;
 mod store;
 
 pub use account::account;
+pub use image::{CHUNK_BYTES, CHUNKS_MAX, Image, NoImage};
 pub use named::Named;
 pub use replay::{Recovered, ReplayError, replay};
 pub use slots::{Import, Leave};
@@ -174,6 +176,16 @@ pub enum LogRecord {
         /// The term of its next keeper.
         term: Term,
     },
+    /// What came of a slot, whole, was read out of the log of a lost base, which ended with a
+    /// record. Read by no build before it was added.
+    SlotAdopted {
+        /// The slot.
+        slot: SlotId,
+        /// The life that wrote that log last.
+        from: Node,
+        /// The last record in it.
+        through: Lsn,
+    },
 }
 
 /// A birth.
@@ -252,6 +264,8 @@ pub enum Part {
     Import(SlotId, Term, u64, u32),
     /// The next piece of it.
     ImportChunk(SlotId, Bytes),
+    /// What is here of a slot was read out of the log of this life, up to this record.
+    Adopted(SlotId, Node, Lsn),
 }
 
 impl LogRecord {

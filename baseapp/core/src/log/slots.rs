@@ -4,7 +4,7 @@
 use super::{BadRecord, Part, Store};
 use marchland_common::digest::digest_bytes;
 use marchland_common::msg::SlotChunk;
-use marchland_common::order::{NodeName, SlotId, Term};
+use marchland_common::order::{Lsn, Node, NodeName, SlotId, Term};
 use marchland_common::world::{EntityState, Kinds};
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ fn is_sound(part: &Part, slot: SlotId, kinds: &Kinds) -> bool {
         Part::Session(session, row) => session.slot() == slot && row.entity.slot() == slot,
         Part::Spawn(source, ..) => source.slot() == slot,
         Part::Alone(session, _) => session.slot() == slot,
-        Part::Leaving(..) | Part::Import(..) | Part::ImportChunk(..) => false,
+        Part::Leaving(..) | Part::Import(..) | Part::ImportChunk(..) | Part::Adopted(..) => false,
     }
 }
 
@@ -110,10 +110,30 @@ impl Store {
             let parts = import.read(slot, kinds).ok_or(BadRecord::TornSlot(slot))?;
             parts.iter().for_each(|part| self.put(part));
             self.imports.remove(&slot);
+        } else {
+            self.adopted.remove(&slot);
         }
         self.leaving.remove(&slot);
         self.slots.entry(slot).or_default().term = term;
         Ok(())
+    }
+
+    pub(super) fn adopt_slot(
+        &mut self,
+        slot: SlotId,
+        (from, through): (Node, Lsn),
+    ) -> Result<(), BadRecord> {
+        let import = self.imports.get(&slot).filter(|import| import.is_whole());
+        import.ok_or(BadRecord::TornSlot(slot))?;
+        self.adopted.insert(slot, (from, through));
+        Ok(())
+    }
+
+    /// What came of a slot is void.
+    pub(super) fn drop_import(&mut self, slot: SlotId) {
+        if self.imports.remove(&slot).is_some() {
+            self.adopted.remove(&slot);
+        }
     }
 
     pub(super) fn freeze_slot(&mut self, slot: SlotId, leave: Leave) -> Result<(), BadRecord> {
@@ -125,6 +145,7 @@ impl Store {
     /// A piece of a slot; the first of another image replaces what came before.
     pub(super) fn take_chunk(&mut self, chunk: &SlotChunk) -> Result<(), BadRecord> {
         if chunk.index == 0 {
+            self.drop_import(chunk.slot);
             self.imports.insert(chunk.slot, Import::of(chunk));
         }
         let import = self.imports.get_mut(&chunk.slot).filter(|import| {
@@ -138,6 +159,7 @@ impl Store {
     pub(super) fn drop_slot(&mut self, slot: SlotId) {
         self.leaving.remove(&slot);
         self.slots.remove(&slot);
+        self.adopted.remove(&slot);
         self.entities.retain(|id, _| id.slot() != slot);
         self.accounts.retain(|_, id| id.slot() != slot);
         self.sessions.retain(|session, _| session.slot() != slot);
@@ -153,12 +175,14 @@ impl Store {
             let head = std::iter::once(Part::Import(*slot, term, digest, count));
             head.chain(chunks.iter().map(|body| Part::ImportChunk(*slot, body.clone())))
         });
-        leaving.chain(imports)
+        let adopted = self.adopted.iter();
+        let adopted = adopted.map(|(slot, (from, lsn))| Part::Adopted(*slot, *from, *lsn));
+        leaving.chain(imports).chain(adopted)
     }
 
     /// How many parts [`Store::moving_parts`] gives.
     pub(super) fn moving_count(&self) -> usize {
         let chunks = self.imports.values().map(|import| 1 + import.chunks.len());
-        self.leaving.len() + chunks.sum::<usize>()
+        self.leaving.len() + chunks.sum::<usize>() + self.adopted.len()
     }
 }

@@ -6,7 +6,7 @@
 use super::{Created, Import, Leave, LogRecord, Part, StepRecord};
 use crate::lineage::{Lineage, only_moves};
 use marchland_common::msg::StepBody;
-use marchland_common::order::{EntityId, Seq, SessionId, SlotId, Term};
+use marchland_common::order::{EntityId, Lsn, Node, Seq, SessionId, SlotId, Term};
 use marchland_common::world::{
     BadChange, Change, CommandOutcome, EntityState, Kinds, MessageOutcome,
 };
@@ -103,6 +103,9 @@ pub struct Store {
     pub leaving: BTreeMap<SlotId, Leave>,
     /// Slots that are on their way here.
     pub imports: BTreeMap<SlotId, Import>,
+    /// Of slots that are kept here, or came whole: out of the log of which life what is here of them
+    /// was read, up to which record, if it was.
+    pub adopted: BTreeMap<SlotId, (Node, Lsn)>,
 }
 
 impl Store {
@@ -164,8 +167,9 @@ impl Store {
                 self.freeze_slot(*slot, Leave { term: *term, to: *to })?;
             }
             LogRecord::SlotChunk(chunk) => self.take_chunk(chunk)?,
-            LogRecord::SlotDropped { slot } => {
-                self.imports.remove(slot);
+            LogRecord::SlotDropped { slot } => self.drop_import(*slot),
+            LogRecord::SlotAdopted { slot, from, through } => {
+                self.adopt_slot(*slot, (*from, *through))?;
             }
             LogRecord::SlotGiven { slot, .. } => self.drop_slot(*slot),
         }
@@ -305,6 +309,9 @@ impl Store {
                 if let Some(import) = self.imports.get_mut(slot) {
                     import.chunks.push(body.clone());
                 }
+            }
+            Part::Adopted(slot, from, through) => {
+                self.adopted.insert(*slot, (*from, *through));
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The keeper's side: its cellapps let the entities stand still, it freezes the slot, and sends
 //! what it has until the next keeper holds it.
 
-use super::{CHUNKS_MAX, Closing, Give, Image, Terms};
+use super::{Closing, Give, Terms};
 use crate::core::BaseCore;
 use crate::gate::Held;
 use crate::io::{BaseBug, ClientFrame, MoveStage, SlotMove, ToClient};
-use crate::log::LogRecord;
+use crate::log::{CHUNKS_MAX, Image, LogRecord};
 use marchland_common::journal::{Event, Refused};
-use marchland_common::msg::{BaseToBase, BaseToCell, HandoffRefusal, Msg, SlotChunk};
+use marchland_common::msg::{BaseToBase, BaseToCell, HandoffRefusal, Msg};
 use marchland_common::order::{EntityId, Lsn, Node, NodeKind, NodeName, SessionId, SlotId, Term};
 use std::collections::BTreeSet;
 
@@ -136,7 +136,7 @@ impl BaseCore {
                 None => {}
             }
             let image = give.image.get_or_insert_with(|| Image::new(self.store.slot_image(*slot)));
-            let (count, digest) = (image.count(), image.digest);
+            let count = image.count();
             if count > CHUNKS_MAX {
                 self.refusals.add(Refused::QueueFull, None, None);
                 continue;
@@ -147,9 +147,7 @@ impl BaseCore {
                 give.unsent = give.next.min(count - 1);
             }
             while budget > 0 && give.unsent < count {
-                let (index, body) = (give.unsent, image.chunk(give.unsent));
-                let (slot, term) = (*slot, give.term);
-                let chunk = SlotChunk { slot, term, index, count, digest, body };
+                let chunk = image.piece(*slot, give.term, give.unsent);
                 let out = &mut self.peers.at(to).out;
                 out.push(Msg::BaseToBase(BaseToBase::SlotChunk(chunk)));
                 (give.unsent, give.sent) = (give.unsent + 1, self.ran);
@@ -199,19 +197,16 @@ impl BaseCore {
         })
     }
 
-    /// What was frozen for another base that is its keeper now.
+    /// What another base keeps now under a higher term: what was frozen for it, and what it took
+    /// over from this base's log, while this base was away.
     pub(crate) fn give_away(&mut self) {
         let me = self.config.node.name;
-        let given: Vec<(SlotId, Term)> = self
-            .store
-            .leaving
-            .iter()
-            .filter_map(|(slot, leave)| {
-                let owner = self.map.slot(*slot)?;
-                (owner.base != me && owner.term > leave.term).then_some((*slot, owner.term))
-            })
-            .collect();
-        for (slot, term) in given {
+        let rows = self.store.slots.iter();
+        let given = rows.filter_map(|(slot, row)| {
+            let owner = self.map.slot(*slot)?;
+            (owner.base != me && owner.term > row.term).then_some((*slot, owner.term))
+        });
+        for (slot, term) in given.collect::<Terms>() {
             if self.has_bug(BaseBug::KeepsGiven) {
                 self.store.leaving.remove(&slot);
                 self.end_give(slot);
@@ -219,14 +214,6 @@ impl BaseCore {
                 self.slot_is_given(slot, term);
             }
         }
-        // Never frozen, and another's all the same: nothing here says that it may be dropped.
-        let lost: Vec<SlotId> = self
-            .gives
-            .keys()
-            .copied()
-            .filter(|slot| self.map.slot(*slot).is_some_and(|owner| owner.base != me))
-            .collect();
-        lost.into_iter().for_each(|slot| self.end_give(slot));
     }
 
     fn slot_is_given(&mut self, slot: SlotId, term: Term) {

@@ -16,6 +16,7 @@ impl BaseCore {
         if self.is_frozen() {
             return;
         }
+        self.end_adoptions();
         self.give_away();
         self.drop_void_imports();
         self.take_slots();
@@ -23,12 +24,19 @@ impl BaseCore {
 
     /// Tells which slots this life goes on with: an audit need not have seen how they came.
     pub(crate) fn tell_kept(&mut self) {
-        let rows = self.store.slots.iter().map(|(slot, row)| Event::SlotKept {
-            slot: *slot,
-            term: row.term,
-            frozen_for: self.store.leaving.get(slot).map(|leave| leave.to),
-        });
-        self.out.events.extend(rows);
+        let rows: Terms = self.store.slots.iter().map(|(slot, row)| (*slot, row.term)).collect();
+        for (slot, term) in rows {
+            self.tell_adopted(slot, term);
+            let frozen_for = self.store.leaving.get(&slot).map(|leave| leave.to);
+            self.event(Event::SlotKept { slot, term, frozen_for });
+        }
+    }
+
+    /// Tells where what this base keeps of a slot comes from, if that is another one's log.
+    fn tell_adopted(&mut self, slot: SlotId, term: Term) {
+        if let Some((from, through)) = self.store.adopted.get(&slot).copied() {
+            self.event(Event::SlotAdopted { slot, term, from, through });
+        }
     }
 
     fn take_slots(&mut self) {
@@ -44,6 +52,7 @@ impl BaseCore {
             let is_new = self.store.imports.contains_key(&slot);
             let went_on = self.store.slots.contains_key(&slot);
             let lsn = self.write(&LogRecord::SlotTaken { slot, term });
+            self.tell_adopted(slot, term);
             self.event(Event::SlotTaken { slot, term, lsn });
             self.end_give(slot);
             if is_new {

@@ -16,26 +16,25 @@
 //! slot serves it again only under a higher term of its own, however long that takes, and whoever
 //! holds an image of it uses that only under a term of its own. No clock decides.
 //!
+//! A slot whose keeper is lost goes the same way: the keeper is a log then, which nobody writes to any
+//! more, the pieces come out of it, and whoever reads it says what is held.
+//!
 //! Invariants: nothing about a frozen slot is written, so its image stays what it is, also across
 //! a restart; a cellapp that has not said that the slot's entities stand still gets no further
 //! with the window of this base.
 
+mod adopt;
 mod clients;
 mod give;
 mod keep;
 mod take;
 
+pub(crate) use adopt::Adoption;
 pub(crate) use clients::HeldClients;
 
-use bytes::Bytes;
-use marchland_common::digest::digest_bytes;
+use crate::log::Image;
 use marchland_common::order::{Lsn, Node, NodeName, SlotId, Term};
 use serde::{Deserialize, Serialize};
-
-/// The largest piece of a slot, in bytes.
-pub(crate) const CHUNK_BYTES: usize = 48 << 10;
-/// Most pieces of a slot: 96 MiB.
-pub(crate) const CHUNKS_MAX: u32 = 2_048;
 
 /// A slot that is being given away.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,28 +75,6 @@ impl Give {
     /// from the first piece on. If it kept its log, it says at once that it has it.
     pub fn send_anew(&mut self) {
         (self.held, self.next, self.unsent) = (None, 0, 0);
-    }
-}
-
-/// Everything about a frozen slot, as it is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Image {
-    bytes: Bytes,
-    pub digest: u64,
-}
-
-impl Image {
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self { digest: digest_bytes(&bytes), bytes: bytes.into() }
-    }
-
-    pub fn count(&self) -> u32 {
-        u32::try_from(self.bytes.len().div_ceil(CHUNK_BYTES)).unwrap_or(u32::MAX)
-    }
-
-    pub fn chunk(&self, index: u32) -> Bytes {
-        let from = (index as usize * CHUNK_BYTES).min(self.bytes.len());
-        self.bytes.slice(from..self.bytes.len().min(from + CHUNK_BYTES))
     }
 }
 

@@ -1,36 +1,31 @@
 //! The next keeper's side: pieces are written down as they come, count for nothing until the
 //! slot's key names this base, and are void when it names another one.
 
-use super::{CHUNK_BYTES, CHUNKS_MAX};
 use crate::core::BaseCore;
 use crate::entity::Now;
 use crate::gate::Held;
 use crate::io::BaseBug;
-use crate::log::{Import, LogRecord};
+use crate::log::{CHUNK_BYTES, CHUNKS_MAX, Import, LogRecord};
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{BaseToBase, Msg, SlotChunk};
-use marchland_common::order::{Lsn, Node, SlotId};
+use marchland_common::order::{Lsn, Node, NodeName, SlotId, Term};
 
 impl BaseCore {
     /// A piece of a slot, by its keeper.
     pub(crate) fn on_slot_chunk(&mut self, from: Node, chunk: SlotChunk) {
         let (slot, term, digest) = (chunk.slot, chunk.term, chunk.digest);
-        if let Err(reason) = self.check_chunk(from, &chunk) {
-            return self.refusals.add(reason, Some(from), None);
+        let written = match self.adoptions.contains_key(&slot) {
+            // Its keeper is said to be lost: one of the two is wrong, and the key decides.
+            true => Err(Refused::SlotMoving),
+            false => self.check_chunk(from.name, &chunk),
+        };
+        match written.map(|()| self.write_chunk(chunk)) {
+            // Its sender begins anew when it hears that nothing is here.
+            Ok(Err(reason)) => self.refusals.add(reason, Some(from), None),
+            Ok(Ok(())) => {}
+            Err(reason) => return self.refusals.add(reason, Some(from), None),
         }
-        let known = self.store.imports.get(&slot).filter(|import| import.is_of(&chunk));
-        if chunk.index == known.map_or(0, Import::next) {
-            let is_last = chunk.index + 1 == chunk.count;
-            if is_last && !self.makes_whole(known, &chunk) {
-                // Its sender begins anew when it hears that nothing is here.
-                self.refusals.add(Refused::DigestMismatch, Some(from), None);
-                self.write(&LogRecord::SlotDropped { slot });
-            } else {
-                self.write(&LogRecord::SlotChunk(chunk));
-            }
-        }
-        let import = self.store.imports.get(&slot);
-        let import = import.filter(|import| (import.term, import.digest) == (term, digest));
+        let import = self.coming(slot, term, digest);
         if import.is_some_and(Import::is_whole) {
             if self.has_bug(BaseBug::ServesEarly) {
                 let lsn = self.write(&LogRecord::SlotTaken { slot, term });
@@ -46,10 +41,33 @@ impl BaseCore {
         }
     }
 
-    /// Whether a piece comes from the slot's keeper under its present term, and can be one.
-    fn check_chunk(&self, from: Node, chunk: &SlotChunk) -> Result<(), Refused> {
+    /// Writes a piece down if it is the next one. If it is the last and they do not make what they
+    /// are said to be, nothing of them stays.
+    pub(super) fn write_chunk(&mut self, chunk: SlotChunk) -> Result<(), Refused> {
+        let slot = chunk.slot;
+        let known = self.store.imports.get(&slot).filter(|import| import.is_of(&chunk));
+        if chunk.index != known.map_or(0, Import::next) {
+            return Ok(());
+        }
+        let is_last = chunk.index + 1 == chunk.count;
+        if is_last && !self.makes_whole(known, &chunk) {
+            self.write(&LogRecord::SlotDropped { slot });
+            return Err(Refused::DigestMismatch);
+        }
+        self.write(&LogRecord::SlotChunk(chunk));
+        Ok(())
+    }
+
+    /// What came of a slot so far, under a term, of an image with this digest.
+    pub(super) fn coming(&self, slot: SlotId, term: Term, digest: u64) -> Option<&Import> {
+        let import = self.store.imports.get(&slot);
+        import.filter(|import| (import.term, import.digest) == (term, digest))
+    }
+
+    /// Whether a piece is of a slot that this keeper has under its present term, and can be one.
+    pub(super) fn check_chunk(&self, from: NodeName, chunk: &SlotChunk) -> Result<(), Refused> {
         let owner = self.map.slot(chunk.slot);
-        let is_given = owner.is_some_and(|o| (o.base, o.term) == (from.name, chunk.term));
+        let is_given = owner.is_some_and(|o| (o.base, o.term) == (from, chunk.term));
         if !is_given || self.store.slots.contains_key(&chunk.slot) {
             return Err(Refused::SlotMoving);
         }

@@ -36,7 +36,7 @@ fn a_log_tells_what_the_journal_tells() {
     let (image, _) = account(&cluster.kinds, base.core.checkpoint());
     assert_eq!((image.through, &image.begin, &image.end), (told.last, &told.end, &told.end));
     assert!(image.records.is_empty());
-    let kept = |term| KeptSlot { term, frozen_for: None };
+    let kept = |term| KeptSlot { term, frozen_for: None, adopted: None };
     assert!(!told.slots.is_empty() && told.slots.values().all(|slot| *slot == kept(slot.term)));
     assert_eq!((&image.slots, &image.coming), (&told.slots, &told.coming));
 }

@@ -19,4 +19,5 @@ mod slots;
 mod spawns;
 mod steps;
 mod storm;
+mod takeover;
 mod windows;

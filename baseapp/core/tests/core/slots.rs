@@ -5,24 +5,10 @@ use crate::support::*;
 use marchland_baseapp_core::account_slot;
 use marchland_baseapp_core::io::*;
 use marchland_baseapp_core::log::{LogRecord, replay};
-use marchland_common::cluster::{Member, MemberState};
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::world::*;
-
-/// Two bases, and an entity at the first that made a step.
-fn one_entity() -> (Cluster, EntityId) {
-    let mut cluster = Cluster::with(2, |_| {});
-    let entity = cluster.born_at(0, west());
-    note(&mut cluster, entity, 1);
-    cluster.tick();
-    (cluster, entity)
-}
-
-fn note(cluster: &mut Cluster, entity: EntityId, text: u8) {
-    cluster.owner(1).step(entity, vec![Change::Prop(NOTE, Value::Bytes(vec![text]))]);
-}
 
 /// An account that the first base keeps.
 fn ann() -> String {
@@ -30,58 +16,11 @@ fn ann() -> String {
     (0..).map(|n| format!("ann{n}")).find(fits).unwrap()
 }
 
-fn text(cluster: &Cluster, at: usize, entity: EntityId) -> Option<Vec<u8>> {
-    let brief = cluster.bases[at].core.brief(entity)?;
-    Some(brief.durable[1].1.bytes().to_vec())
-}
-
-/// Runs until the next keeper holds the slot.
-fn hold(cluster: &mut Cluster, slot: SlotId) {
-    give(cluster, slot, 1);
-    for _ in 0..30 {
-        cluster.tick();
-        if is_held(cluster, slot) {
-            return;
-        }
-    }
-    panic!("never held: {:?}", stage(cluster, slot));
-}
-
-/// Writes the key and lets everybody follow it.
-fn settle(cluster: &mut Cluster, slot: SlotId, to: usize) {
-    write_key(cluster, slot, to);
-    (0..cluster.bases.len()).for_each(|at| tell_keys(cluster, at));
-    cluster.ticks(3);
-    cluster.owners.values_mut().for_each(Owner::tell_opened);
-    cluster.ticks(3);
-}
-
-fn restart(cluster: &mut Cluster, at: usize, records: usize) {
-    let (kinds, before) = (cluster.kinds.clone(), cluster.bases[at].node);
-    cluster.bases[at].restart(&kinds, records);
-    let node = cluster.bases[at].node;
-    cluster.members.retain(|m| m.node != before);
-    cluster.members.push(Member { node, state: MemberState::Serving });
-    cluster.announce();
-}
-
-fn about(record: &LogRecord, slot: SlotId) -> bool {
-    match record {
-        LogRecord::Step(step) => step.entity.slot() == slot,
-        LogRecord::Owner(owner) => owner.entity.slot() == slot,
-        LogRecord::Carried { entity, .. } => entity.slot() == slot,
-        LogRecord::SessionOpened { session, .. } | LogRecord::SessionClosed { session } => {
-            session.slot() == slot
-        }
-        _ => false,
-    }
-}
-
 #[test]
 fn a_slot_moves_whole_and_its_entities_go_on_with_their_owner_and_epoch() {
     let (mut cluster, entity) = one_entity();
     let before = cluster.bases[0].core.brief(entity).unwrap();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     assert_eq!(cluster.bases[1].core.brief(entity), None, "held is not served");
     settle(&mut cluster, entity.slot(), 1);
     assert_eq!(cluster.bases[0].core.brief(entity), None);
@@ -100,7 +39,7 @@ fn a_slot_moves_whole_and_its_entities_go_on_with_their_owner_and_epoch() {
 fn until_its_key_says_whose_it_is_nobody_writes_about_a_slot_however_long_that_takes() {
     let (mut cluster, entity) = one_entity();
     let other = cluster.born_at(1, east());
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     let (from, to) = (cluster.bases[0].log.len(), cluster.bases[1].log.len());
     let mark = cluster.mark();
     send(&mut cluster, 2, other, entity, 7);
@@ -133,7 +72,7 @@ fn until_its_key_says_whose_it_is_nobody_writes_about_a_slot_however_long_that_t
 #[test]
 fn a_move_that_is_called_off_leaves_everything_with_its_keeper() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     settle(&mut cluster, entity.slot(), 0);
     note(&mut cluster, entity, 3);
     cluster.tick();
@@ -141,7 +80,7 @@ fn a_move_that_is_called_off_leaves_everything_with_its_keeper() {
     assert_eq!(cluster.bases[1].core.brief(entity), None);
     let void = LogRecord::SlotDropped { slot: entity.slot() };
     assert!(cluster.bases[1].records().contains(&void));
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     settle(&mut cluster, entity.slot(), 1);
     assert_eq!(text(&cluster, 1, entity), Some(vec![3]), "what came first is not what counts");
 }
@@ -150,7 +89,7 @@ fn a_move_that_is_called_off_leaves_everything_with_its_keeper() {
 fn a_keeper_that_comes_back_with_a_frozen_slot_keeps_it_frozen_until_a_higher_term() {
     for to in [0, 1] {
         let (mut cluster, entity) = one_entity();
-        hold(&mut cluster, entity.slot());
+        hold(&mut cluster, entity.slot(), 1);
         let records = cluster.bases[0].log.len();
         restart(&mut cluster, 0, records);
         let mark = cluster.bases[0].log.len();
@@ -168,7 +107,7 @@ fn a_keeper_that_comes_back_with_a_frozen_slot_keeps_it_frozen_until_a_higher_te
 #[test]
 fn a_keeper_that_was_away_during_the_commit_gives_the_slot_away_when_it_is_back() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     write_key(&mut cluster, entity.slot(), 1);
     let records = cluster.bases[0].log.len();
     restart(&mut cluster, 0, records);
@@ -195,7 +134,7 @@ fn back_after(killed: Killed) -> (Cluster, EntityId) {
         give(&mut cluster, slot, 1);
         cluster.tick();
     } else {
-        hold(&mut cluster, slot);
+        hold(&mut cluster, slot, 1);
     }
     if killed == Killed::AfterItGaveTheSlotAway {
         write_key(&mut cluster, slot, 1);
@@ -223,7 +162,7 @@ fn a_keeper_that_comes_back_lets_entities_go_on_only_of_a_slot_that_it_keeps_and
 #[test]
 fn a_cellapp_that_may_run_frozen_entities_gets_no_further_with_its_window() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     // Another life is at work there, which has promised nothing.
     let records = cluster.bases[0].log.len();
     cluster.owner(2).closed.clear();
@@ -263,7 +202,7 @@ fn a_next_keeper_that_comes_back_without_some_pieces_gets_them_again() {
         cluster.owner(1).step(entity, vec![Change::Prop(NOTE, large.clone())]);
         cluster.tick();
     }
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     let chunks = |cluster: &Cluster| {
         let records = cluster.bases[1].records().into_iter();
         records.filter(is_chunk).count()
@@ -290,7 +229,7 @@ fn a_slot_is_held_by_the_life_that_said_so_and_by_no_later_one_until_it_holds_al
     let before = cluster.bases[1].log.len();
     for comes_back_with in [0, before, usize::MAX] {
         let (mut cluster, entity) = (one_entity().0, entity);
-        hold(&mut cluster, entity.slot());
+        hold(&mut cluster, entity.slot(), 1);
         let kept = comes_back_with.min(cluster.bases[1].log.len());
         let has_image = kept == cluster.bases[1].log.len();
         restart(&mut cluster, 1, kept);
@@ -316,7 +255,7 @@ fn a_slot_is_held_by_the_life_that_said_so_and_by_no_later_one_until_it_holds_al
 #[test]
 fn a_slot_is_not_held_by_who_was_given_up_or_is_not_there() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     let (life, members) = (cluster.bases[1].node, cluster.members.clone());
     cluster.members.retain(|m| m.node != life);
     cluster.announce();
@@ -353,7 +292,7 @@ fn base_again(base: &Base) -> Base {
 #[test]
 fn a_next_keeper_that_dies_before_it_took_the_slot_takes_it_when_it_is_back() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     write_key(&mut cluster, entity.slot(), 1);
     tell_keys(&mut cluster, 0);
     cluster.ticks(2);
@@ -370,7 +309,7 @@ fn a_next_keeper_that_dies_before_it_took_the_slot_takes_it_when_it_is_back() {
 #[test]
 fn a_checkpoint_holds_what_leaves_and_what_came() {
     let (mut cluster, entity) = one_entity();
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     for base in &cluster.bases {
         let from_log = replay(&cluster.kinds, base.log.iter()).unwrap();
         let from_checkpoint = replay(&cluster.kinds, base.core.checkpoint()).unwrap();
@@ -391,7 +330,7 @@ fn no_id_and_no_session_of_a_slot_is_given_again_by_its_next_keeper() {
     let client = login(&mut cluster, &ann());
     let slot = client.session.slot();
     let entity = client.entity;
-    hold(&mut cluster, slot);
+    hold(&mut cluster, slot, 1);
     settle(&mut cluster, slot, 1);
     cluster.owner(1).step(entity, vec![Change::Prop(GOLD, Value::Int(95)), Change::Sent(spawn())]);
     let login = login_event(77, &ann());
@@ -419,7 +358,7 @@ fn a_client_is_sent_on_and_finds_every_answer_at_the_next_keeper() {
     cluster.tick();
     run_commands(cluster.owner(1), client.entity);
     cluster.tick();
-    hold(&mut cluster, slot);
+    hold(&mut cluster, slot, 1);
     cluster.bases[0].clients_in = vec![command(&client, 4, 1), login_event(60, &ann())];
     cluster.tick();
     settle(&mut cluster, slot, 1);
@@ -450,7 +389,7 @@ fn a_client_is_sent_on_and_finds_every_answer_at_the_next_keeper() {
 fn what_clients_say_to_a_frozen_slot_is_taken_in_if_the_move_is_called_off() {
     let mut cluster = Cluster::with(2, |_| {});
     let client = login(&mut cluster, &ann());
-    hold(&mut cluster, client.session.slot());
+    hold(&mut cluster, client.session.slot(), 1);
     cluster.bases[0].clients_in = (1..=3).map(|n| command(&client, n, 0)).collect();
     cluster.ticks(150);
     assert!(answers(&cluster, &client).is_empty(), "nothing of it expires either");
@@ -499,7 +438,7 @@ fn a_keeper_that_learns_late_that_it_is_none_says_nothing_for_the_slot() {
     // To itself: the receiver's slot is the one that moves.
     send(&mut cluster, 1, entity, entity, 7);
     cluster.ticks(2);
-    hold(&mut cluster, entity.slot());
+    hold(&mut cluster, entity.slot(), 1);
     write_key(&mut cluster, entity.slot(), 1);
     tell_keys(&mut cluster, 1);
     cluster.ticks(3);

@@ -5,14 +5,15 @@
 //! that closed it, which nobody's order binds any more. The map alone opens nothing, nor does that
 //! such a life is there: a base that does not know yet that it keeps the slot, or has given it away
 //! while the map here is old, would let its entities run on and answer nothing that they say, not
-//! even that somebody else owns them by now.
+//! even that somebody else owns them by now. So a slot that another base keeps all at once, because
+//! its own was lost, is closed as well.
 
 use crate::cell::Cell;
 use crate::traffic::ingress;
 use marchland_common::cluster::SlotOwner;
 use marchland_common::journal::Refused;
 use marchland_common::msg::{CellToBase, Msg};
-use marchland_common::order::{Node, SlotId, Term, Tick};
+use marchland_common::order::{Incarnation, Node, SlotId, Term, Tick};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,6 +89,21 @@ impl ClosedSlots {
     /// The slots whose bases are to be told what stands here of them.
     pub fn take_joined(&mut self) -> BTreeSet<SlotId> {
         std::mem::take(&mut self.joined)
+    }
+}
+
+/// These slots have these keepers from now on; the map says still who had them before. Whoever keeps
+/// one that nobody closed has it from a log, and may not have heard of it yet.
+pub fn follow_keys(cell: &mut Cell, slots: &[SlotOwner]) {
+    for owner in slots {
+        let before = cell.map.slot(owner.slot);
+        let Some(before) = before.filter(|b| b.base != owner.base && b.term < owner.term) else {
+            continue;
+        };
+        let lost = Node { name: before.base, incarnation: Incarnation(0) };
+        let by = cell.bases.keeper(owner.slot).unwrap_or(lost);
+        let closed = Closed { by, term: before.term, opened: None, said: None };
+        cell.closed.rows.entry(owner.slot).or_insert(closed);
     }
 }
 

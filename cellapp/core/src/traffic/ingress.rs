@@ -5,7 +5,7 @@ use super::peers::{Heard, Unheard};
 use crate::around;
 use crate::cell::Cell;
 use crate::io::{CellBug, CellOrder};
-use crate::ownership::handoff;
+use crate::ownership::{closed, handoff};
 use marchland_common::cluster::MapChange;
 use marchland_common::journal::{Event, Refused};
 use marchland_common::msg::{Frame, Header};
@@ -27,6 +27,9 @@ pub fn follow_map(cell: &mut Cell) {
         if !is_sound(&change) {
             cell.refusals.add(Refused::Malformed, None, None);
             continue;
+        }
+        if let MapChange::Slots(slots) = &change {
+            closed::follow_keys(cell, slots);
         }
         if !cell.map.apply(change) && is_layout {
             cell.refusals.add(Refused::StaleLayout, None, None);

@@ -52,9 +52,10 @@ impl Watch for DebitBeforeCredit {
         }
         for (entity, source, out_seq, at) in &self.unsent {
             let log = cx.state.lines.get(source).and_then(|line| line.log());
-            let keepers = cx.state.tenures(source.slot()).into_iter().flat_map(|all| &all.0);
-            let mut logs = log.into_iter().chain(keepers.map(|tenure| tenure.base));
-            if logs.any(|log| cx.state.restarted.contains(&log)) {
+            let keepers = || cx.state.tenures(source.slot()).into_iter().flat_map(|all| &all.0);
+            let mut logs = log.into_iter().chain(keepers().map(|tenure| tenure.base));
+            let taken_over = keepers().any(|tenure| tenure.adopted.is_some());
+            if taken_over || logs.any(|log| cx.state.restarted.contains(&log)) {
                 continue;
             }
             let later = cx.state.released.get(&(*source, *out_seq)).map(|released| released.at);

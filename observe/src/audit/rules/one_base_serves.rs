@@ -4,14 +4,17 @@ use crate::audit::state::{Tenure, Tenures};
 use crate::audit::{AuditOptions, Cx, Findings, Here, Watch};
 use crate::facts::Kind;
 use crate::merge::At;
-use marchland_common::journal::Event;
+use marchland_common::journal::{Event, KeptSlot};
 use marchland_common::order::{NodeKind, NodeName, SlotId, Term};
 
-pub struct OneBaseServes;
+pub struct OneBaseServes {
+    /// What bases gave up that they had not frozen, and where.
+    given_up: Vec<(SlotId, Tenure, Term, At)>,
+}
 
 impl OneBaseServes {
     pub const fn new(_: &AuditOptions) -> Self {
-        Self
+        Self { given_up: Vec::new() }
     }
 
     fn taken(here: &Here<'_>, (slot, term): (SlotId, Term), cx: &Cx<'_>, out: &mut Findings) {
@@ -25,12 +28,27 @@ impl OneBaseServes {
             format!("{base} serves slot {slot} under term {term}, {other} had it under {old}")
         });
         if before.base != base && cx.sees_slot(slot) {
-            Self::taken_over(here, slot, before, cx, out);
+            Self::taken_over(here, (slot, term), before, cx, out);
         }
     }
 
-    /// Whoever takes a slot over does so after the base before froze it for just that base.
-    fn taken_over(here: &Here<'_>, slot: SlotId, before: &Tenure, cx: &Cx<'_>, out: &mut Findings) {
+    /// Whoever takes a slot over does so after the base before froze it for just that base, or out
+    /// of the log of that base.
+    fn taken_over(
+        here: &Here<'_>,
+        (slot, term): (SlotId, Term),
+        before: &Tenure,
+        cx: &Cx<'_>,
+        out: &mut Findings,
+    ) {
+        if let Some(adopted) = cx.state.adopted.get(&(slot, here.node.name, term)) {
+            let holds = adopted.from == before.base || !cx.tells_all(adopted.from);
+            let witness = [Some(before.taken.at), Some(adopted.at), Some(here.at)];
+            return out.check(holds, None, &witness, || {
+                let (node, from, keeper) = (here.node, adopted.from, before.base);
+                format!("{node} took slot {slot} out of the log of {from}, and {keeper} keeps it")
+            });
+        }
         let frozen = before.frozen.filter(|(to, _)| *to == here.node.name);
         let holds = frozen.is_some_and(|(_, told)| cx.before(told.at, here.at));
         let frozen = frozen.map(|(_, told)| told.at);
@@ -65,17 +83,45 @@ impl OneBaseServes {
         });
     }
 
-    fn given(here: &Here<'_>, (slot, term): (SlotId, Term), cx: &Cx<'_>, out: &mut Findings) {
+    fn given(
+        &mut self,
+        here: &Here<'_>,
+        (slot, term): (SlotId, Term),
+        cx: &Cx<'_>,
+        out: &mut Findings,
+    ) {
         let own = cx.state.tenures(slot).and_then(|all| all.last_of(here.node.name));
         let Some(own) = own else { return };
         let frozen = own.frozen.map(|(_, told)| told.at);
-        let ends = frozen.is_some() && own.given.is_none() && own.term < term;
+        let ends = own.given.is_none() && own.term < term;
         out.check(ends, None, &[Some(own.taken.at), frozen, Some(here.at)], || {
             let (node, old) = (here.node, own.term);
-            format!(
-                "{node} gave slot {slot} of term {old} away to term {term}, and did not freeze it"
-            )
+            format!("{node} gave slot {slot} of term {old} away to term {term}")
         });
+        if frozen.is_none() {
+            // Who took it over may not have told of it yet.
+            self.given_up.push((slot, *own, term, here.at));
+        }
+    }
+
+    /// What a base gave up without having frozen it was taken over from its log by then.
+    fn judge_given_up(&self, cx: &Cx<'_>, out: &mut Findings) {
+        let all_tell =
+            cx.sees_all(NodeKind::Base) && cx.state.logs.keys().all(|b| cx.tells_all(*b));
+        for (slot, own, term, at) in &self.given_up {
+            let tenures = cx.state.tenures(*slot);
+            let taker = tenures.and_then(|all| all.taken_over(own.base, own.term, *term));
+            if taker.is_none() && !all_tell {
+                continue;
+            }
+            out.check(taker.is_some(), None, &[Some(own.taken.at), Some(*at)], || {
+                let (base, old) = (own.base, own.term);
+                format!(
+                    "{base} gave slot {slot} of term {old} up for term {term}, and neither froze it \
+                     for anybody nor was it taken over"
+                )
+            });
+        }
     }
 }
 
@@ -92,12 +138,13 @@ impl Watch for OneBaseServes {
             Event::SlotTaken { slot, term, .. } => Self::taken(here, (slot, term), cx, out),
             Event::SlotKept { slot, term, .. } => Self::kept(here, (slot, term), cx, out),
             Event::SlotFrozen { slot, term, .. } => Self::frozen(here, (slot, term), cx, out),
-            Event::SlotGiven { slot, term, .. } => Self::given(here, (slot, term), cx, out),
+            Event::SlotGiven { slot, term, .. } => self.given(here, (slot, term), cx, out),
             _ => {}
         }
     }
 
     fn finish(&mut self, cx: &Cx<'_>, out: &mut Findings) {
+        self.judge_given_up(cx, out);
         let all = cx
             .state
             .slots
@@ -110,14 +157,22 @@ impl Watch for OneBaseServes {
 }
 
 /// At the end one log keeps the slot, or holds it until its key names it; others that have it have
-/// it frozen.
+/// it frozen, or it was taken over from them.
 fn judge_logs(slot: SlotId, tenures: &Tenures, cx: &Cx<'_>, out: &mut Findings) {
     let logs = cx.written.iter().filter(|(base, _)| cx.sees_log(**base));
-    let keeps: Vec<(NodeName, bool)> = logs
-        .clone()
-        .filter_map(|(base, log)| Some((*base, log.account.slots.get(&slot)?.frozen_for.is_some())))
-        .collect();
-    let mut serve = keeps.iter().filter(|(_, frozen)| !frozen).map(|(base, _)| *base);
+    let rows = logs.clone().filter_map(|(base, log)| Some((*base, log.account.slots.get(&slot)?)));
+    let rows: Vec<(NodeName, KeptSlot)> = rows.map(|(base, kept)| (base, *kept)).collect();
+    // The taker may have been killed before it could tell.
+    let is_read = |base: NodeName, kept: KeptSlot| {
+        let by = |(_, other): &(NodeName, KeptSlot)| {
+            other.term > kept.term && other.adopted.is_some_and(|(from, _)| from.name == base)
+        };
+        rows.iter().any(by) || tenures.taken_over(base, kept.term, Term(u64::MAX)).is_some()
+    };
+    let keeps: Vec<(NodeName, KeptSlot)> =
+        rows.iter().filter(|(base, kept)| !is_read(*base, *kept)).copied().collect();
+    let mut serve =
+        keeps.iter().filter(|(_, kept)| kept.frozen_for.is_none()).map(|(base, _)| *base);
     let witness: Vec<Option<At>> = tenures.0.iter().map(|tenure| Some(tenure.taken.at)).collect();
     if let Some((one, two)) = serve.next().zip(serve.next()) {
         out.accuse(None, &witness, || {

@@ -102,7 +102,7 @@ impl Watch for SameAnswer {
     fn finish(&mut self, cx: &Cx<'_>, out: &mut Findings) {
         for ((session, n), (entity, heard, at)) in &self.heard {
             // A base that came back tells what its log holds, without another word.
-            let restarted = !cx.state.restarted.is_empty();
+            let restarted = cx.goes_on_from_logs();
             let decided = self.decided.get(&(*session, *n)).filter(|_| restarted);
             let told = self.told.get(&(*session, *n)).or(decided);
             let untold = || restarted && cx.holds_untold_step(*entity);

@@ -295,7 +295,7 @@ impl Watch for ValueConserved {
     }
 
     fn finish(&mut self, cx: &Cx<'_>, out: &mut Findings) {
-        if cx.is_blind() || !cx.state.restarted.is_empty() {
+        if cx.is_blind() || cx.goes_on_from_logs() {
             return;
         }
         let mut open: BTreeMap<EntityId, i128> = BTreeMap::new();

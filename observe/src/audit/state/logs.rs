@@ -6,7 +6,7 @@ use crate::audit::lineage::{Cut, CutWhat, Line};
 use crate::audit::pass::Here;
 use crate::merge::At;
 use marchland_common::journal::Event;
-use marchland_common::order::{EntityId, Lsn, NodeKind, NodeName};
+use marchland_common::order::{EntityId, Lsn, NodeKind, NodeName, SlotId};
 
 /// One log, over all lives of its base.
 #[derive(Clone, Debug, Default)]
@@ -53,8 +53,14 @@ const fn lsn_of(event: &Event) -> Option<Lsn> {
 
 impl State {
     /// What turns out never to have happened because a later life of a base begins to write: the
-    /// records after what it read back, or, if it does not say that, from its own first on.
+    /// records after what it read back, or, if it does not say that, from its own first on. And of a
+    /// slot that another base took over: what stands behind what that one read.
     pub fn cuts(&mut self, here: &Here<'_>) -> Vec<Cut> {
+        if let Event::SlotAdopted { slot, term, from, through } = *here.event {
+            // It is said again by every later life.
+            let is_known = self.adopted.contains_key(&(slot, here.node.name, term));
+            return if is_known { Vec::new() } else { self.cut_read(slot, from.name, through) };
+        }
         let recovered = match here.event {
             Event::Recovered { lsn } => Some(*lsn),
             _ => None,
@@ -81,7 +87,24 @@ impl State {
     }
 
     fn cut_after(&mut self, name: NodeName, kept: Lsn, at: At) -> Vec<Cut> {
-        let mut touched: Vec<EntityId> = self.lines.keys().copied().collect();
+        let touched: Vec<EntityId> = self.lines.keys().copied().collect();
+        let cuts = self.cut_lines(touched, name, kept);
+        let log = self.logs.entry(name).or_default();
+        log.durables.retain(|(durable, _)| *durable <= kept);
+        log.report(kept, at);
+        self.cut_slots(name, kept);
+        cuts
+    }
+
+    fn cut_read(&mut self, slot: SlotId, name: NodeName, through: Lsn) -> Vec<Cut> {
+        let all = self.lines.keys().copied();
+        let touched = all.filter(|entity| entity.slot() == slot).collect();
+        let cuts = self.cut_lines(touched, name, through);
+        self.cut_read_slot(slot, name, through);
+        cuts
+    }
+
+    fn cut_lines(&mut self, mut touched: Vec<EntityId>, name: NodeName, kept: Lsn) -> Vec<Cut> {
         touched.sort_unstable();
         let mut cuts = Vec::new();
         let log = self.logs.entry(name).or_default();
@@ -96,9 +119,6 @@ impl State {
                 self.lines.remove(&entity);
             }
         }
-        log.durables.retain(|(durable, _)| *durable <= kept);
-        log.report(kept, at);
-        self.cut_slots(name, kept);
         for cut in &cuts {
             if let CutWhat::Step(step) = &cut.what {
                 self.give_effects_back(cut.entity, step);

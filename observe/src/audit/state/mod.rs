@@ -9,7 +9,7 @@ mod slots;
 
 pub use logs::Log;
 pub use procs::ProcState;
-pub use slots::{Tenure, Tenures};
+pub use slots::{Adopted, Tenure, Tenures};
 
 use super::lineage::{Accepted, Effect, Grown, Line, What};
 use super::pass::Here;
@@ -18,7 +18,7 @@ use crate::journals::Journals;
 use crate::merge::At;
 use marchland_common::journal::{Event, TickRecord};
 use marchland_common::msg::Moment;
-use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, SlotId};
+use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeName, Seq, SessionId, SlotId, Term};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -80,6 +80,8 @@ pub struct State {
     pub logs: BTreeMap<NodeName, Log>,
     /// Who kept which slot.
     pub slots: BTreeMap<SlotId, Tenures>,
+    /// Slots that came out of logs of lost bases: who took which under which term.
+    pub adopted: BTreeMap<(SlotId, NodeName, Term), Adopted>,
     pub flushed: FxHashMap<(EntityId, Epoch), Vec<Flushed>>,
     pub released: FxHashMap<(EntityId, u64), Released>,
     /// Bases that go on from a log whose writer left no journal.
@@ -149,7 +151,8 @@ impl State {
             Event::SlotTaken { .. }
             | Event::SlotFrozen { .. }
             | Event::SlotGiven { .. }
-            | Event::SlotKept { .. } => self.apply_slot(here),
+            | Event::SlotKept { .. }
+            | Event::SlotAdopted { .. } => self.apply_slot(here),
             Event::SlotFollowed { slot, base } => {
                 self.procs[proc as usize].follow(slot, base.map(|base| base.name));
             }

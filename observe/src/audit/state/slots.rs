@@ -24,11 +24,23 @@ pub struct Tenure {
     pub frozen: Option<(NodeName, Told)>,
     /// Where its base wrote that the slot is another one's, and under which term.
     pub given: Option<(Term, Told)>,
+    /// Out of the log of which base the slot came, if it came so.
+    pub adopted: Option<Adopted>,
+}
+
+/// A slot that came out of the log of a lost base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// Whose log it was.
+    pub from: NodeName,
+    /// How far that was read: later records in it count for nothing.
+    pub through: Lsn,
+    pub at: At,
 }
 
 impl Tenure {
     const fn begin(base: NodeName, term: Term, taken: Told) -> Self {
-        Self { base, term, taken, frozen: None, given: None }
+        Self { base, term, taken, frozen: None, given: None, adopted: None }
     }
 }
 
@@ -45,6 +57,13 @@ impl Tenures {
     /// The newest of one base.
     pub fn last_of(&self, base: NodeName) -> Option<&Tenure> {
         self.0.iter().rev().find(|tenure| tenure.base == base)
+    }
+
+    /// Whether what a base kept under a term was taken over from its log, under a term up to this one.
+    pub fn taken_over(&self, base: NodeName, term: Term, upto: Term) -> Option<&Tenure> {
+        let later = self.0.iter().filter(|later| later.term > term && later.term <= upto);
+        let mut taken = later.filter(|later| later.adopted.is_some_and(|a| a.from == base));
+        taken.next()
     }
 
     /// Whether it ever moved, or was about to.
@@ -67,13 +86,24 @@ impl Tenures {
 
     /// Takes out what one log wrote after a record.
     fn cut(&mut self, log: NodeName, kept: Lsn) {
-        let is_cut = |told: &Told| told.lsn.is_some_and(|lsn| lsn > kept);
-        self.0.retain(|tenure| tenure.base != log || !is_cut(&tenure.taken));
+        self.cut_read(log, kept);
         for tenure in self.0.iter_mut().filter(|tenure| tenure.base == log) {
-            tenure.frozen.take_if(|(_, told)| is_cut(told));
-            tenure.given.take_if(|(_, told)| is_cut(told));
+            tenure.given.take_if(|(_, told)| is_after(told, kept));
         }
     }
+
+    /// Takes out what one log wrote after the record up to which it was read. That it gives the slot
+    /// up it writes later: when it comes back.
+    fn cut_read(&mut self, log: NodeName, kept: Lsn) {
+        self.0.retain(|tenure| tenure.base != log || !is_after(&tenure.taken, kept));
+        for tenure in self.0.iter_mut().filter(|tenure| tenure.base == log) {
+            tenure.frozen.take_if(|(_, told)| is_after(told, kept));
+        }
+    }
+}
+
+fn is_after(told: &Told, kept: Lsn) -> bool {
+    told.lsn.is_some_and(|lsn| lsn > kept)
 }
 
 impl State {
@@ -92,8 +122,11 @@ impl State {
         let (base, at) = (here.node.name, here.at);
         match *here.event {
             Event::SlotTaken { slot, term, lsn } => {
-                let taken = Told { lsn: Some(lsn), at };
-                self.slots.entry(slot).or_default().0.push(Tenure::begin(base, term, taken));
+                self.begin_tenure((slot, base, term), Told { lsn: Some(lsn), at });
+            }
+            Event::SlotAdopted { slot, term, from, through } => {
+                let adopted = Adopted { from: from.name, through, at };
+                self.adopted.insert((slot, base, term), adopted);
             }
             Event::SlotFrozen { slot, term, to, lsn } => {
                 if let Some(tenure) = self.tenure_mut(slot, base, term) {
@@ -110,8 +143,7 @@ impl State {
                 let known = Told { lsn: None, at };
                 if self.tenure_mut(slot, base, term).is_none() {
                     // The life that took it could not tell.
-                    let tenure = Tenure::begin(base, term, known);
-                    self.slots.entry(slot).or_default().0.push(tenure);
+                    self.begin_tenure((slot, base, term), known);
                 }
                 let tenure = self.tenure_mut(slot, base, term);
                 if let Some((tenure, to)) = tenure.zip(frozen_for) {
@@ -125,6 +157,18 @@ impl State {
     fn tenure_mut(&mut self, slot: SlotId, base: NodeName, term: Term) -> Option<&mut Tenure> {
         let tenures = self.slots.get_mut(&slot)?.0.iter_mut();
         tenures.rev().find(|tenure| (tenure.base, tenure.term) == (base, term))
+    }
+
+    fn begin_tenure(&mut self, (slot, base, term): (SlotId, NodeName, Term), taken: Told) {
+        let adopted = self.adopted.get(&(slot, base, term)).copied();
+        let tenure = Tenure { adopted, ..Tenure::begin(base, term, taken) };
+        self.slots.entry(slot).or_default().0.push(tenure);
+    }
+
+    pub(super) fn cut_read_slot(&mut self, slot: SlotId, log: NodeName, kept: Lsn) {
+        if let Some(tenures) = self.slots.get_mut(&slot) {
+            tenures.cut_read(log, kept);
+        }
     }
 
     pub(super) fn cut_slots(&mut self, log: NodeName, kept: Lsn) {

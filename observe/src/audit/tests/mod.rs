@@ -44,6 +44,21 @@ fn a_history_in_which_a_base_comes_back_passes() {
     }
 }
 
+#[test]
+fn a_history_in_which_a_base_is_lost_and_another_goes_on_from_its_log_passes() {
+    for seed in 0..20 {
+        let plan = Plan::with_loss(seed);
+        // It comes back, or it never does.
+        for lost in [plan.lost, plan.lost.map(|(at, _)| (at, u64::MAX))] {
+            let history = history(Plan { lost, ..plan });
+            let verdict = verdict(&history);
+            assert_eq!(verdict.violated(), Vec::<&str>::new(), "{seed}: {}", told(&verdict));
+            let taken = history.places(|event| matches!(event, Event::SlotAdopted { .. }));
+            assert!(!taken.is_empty());
+        }
+    }
+}
+
 /// At the end a slot is frozen, or has just been taken.
 #[test]
 fn a_history_that_ends_while_a_slot_moves_passes_and_its_logs_are_compared() {
@@ -110,9 +125,11 @@ fn a_base_that_loses_what_was_durable_is_found() {
 /// Applies a fault to histories of rising seeds until one has a place for it.
 fn corrupted(corruption: &Corruption, seed: u64) -> History {
     for seed in seed.. {
-        let mut history = history(Plan::new(seed));
-        if (corruption.apply)(&mut history, &mut Rng(seed)) {
-            return history;
+        for plan in [Plan::new(seed), Plan::with_loss(seed)] {
+            let mut history = history(plan);
+            if (corruption.apply)(&mut history, &mut Rng(seed)) {
+                return history;
+            }
         }
     }
     unreachable!("there are seeds enough")

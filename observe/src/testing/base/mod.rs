@@ -146,6 +146,21 @@ impl BaseModel {
         self.now.slots[&slot].0
     }
 
+    /// What was not synced never happened. How far its log goes, and what it keeps.
+    pub fn fall_back(&mut self) -> (Lsn, Vec<(SlotId, Term)>) {
+        self.now = self.synced.clone();
+        self.held.clear();
+        let mut again = std::mem::take(&mut self.unsynced);
+        again.append(&mut self.input);
+        self.input = again;
+        for row in self.now.rows.values_mut() {
+            row.pushed = false;
+            row.granted = row.reported;
+        }
+        let slots = self.now.slots.iter().map(|(slot, (term, _))| (*slot, *term));
+        (Lsn(self.now.lsn), slots.collect())
+    }
+
     pub fn take_out(&mut self, slot: usize) -> Part {
         let slot = SlotId(slot as u8);
         let kept = self.now.slots.remove(&slot).unwrap_or_default();
@@ -185,6 +200,7 @@ impl Cluster {
                 frozen_for: None,
             }));
         }
+        self.follow_loss(base, &mut events);
         self.follow_keys(base, &mut events);
         if recovered || self.tick == Tick(1) {
             events.extend((0..CELLS).map(|cell| Event::Listed { cell: self.node(cell) }));

@@ -142,17 +142,8 @@ impl Cluster {
     /// The base is killed before its records are durable. Its next life reads back what is, and is
     /// told again what it missed.
     pub fn restart_base(&mut self, base: usize) {
-        let model = &mut self.bases[base];
-        model.now = model.synced.clone();
-        model.held.clear();
-        model.recovered = true;
-        let mut again = std::mem::take(&mut model.unsynced);
-        again.append(&mut model.input);
-        model.input = again;
-        for row in model.now.rows.values_mut() {
-            row.pushed = false;
-            row.granted = row.reported;
-        }
+        self.bases[base].fall_back();
+        self.bases[base].recovered = true;
         self.writer.restart(CELLS + base);
     }
 }

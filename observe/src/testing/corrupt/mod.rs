@@ -190,6 +190,11 @@ corruptions! {
     "a base serves a slot before it has it" => "confirmed-by-keeper", slots::served_early;
     "a base confirms of a slot that it gave away" => "confirmed-by-keeper", slots::confirmed_late;
     "a base grants of a slot that it never had" => "confirmed-by-keeper", slots::foreign_grant;
+    "a base reads less of a log than is durable" => "confirmed-is-durable", slots::read_too_little;
+    "a base takes a slot without reading the log" => "one-base-serves", slots::read_nothing;
+    "a base reads the log of another one" => "one-base-serves", slots::read_another;
+    "a base reads the log of who lives" => "confirmed-by-keeper", slots::read_alive;
+    "a base gives up what nobody took over" => "one-base-serves", slots::given_up;
     "a log lacks how a slot left" => "log-as-told", slots::lost_record;
     "a log holds somebody of a slot that it gave away" => "image-is-lineage", slots::left_over;
     "a log does not read back" => "log-is-whole", written::damage;

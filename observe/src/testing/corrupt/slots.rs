@@ -87,7 +87,7 @@ pub fn two_logs(history: &mut History, _: &mut Rng) -> bool {
     let all = history.logs.iter().flat_map(|log| &log.account.slots);
     let Some((slot, kept)) = all.map(|(slot, kept)| (*slot, *kept)).next() else { return false };
     for log in &mut history.logs {
-        log.account.slots.insert(slot, KeptSlot { frozen_for: None, ..kept });
+        log.account.slots.insert(slot, KeptSlot { frozen_for: None, adopted: None, ..kept });
     }
     true
 }
@@ -123,4 +123,61 @@ pub fn left_over(history: &mut History, _: &mut Rng) -> bool {
         }
     }
     false
+}
+
+fn adopted(history: &History, rng: &mut Rng) -> Option<Place> {
+    let places = history.places(|event| matches!(event, Event::SlotAdopted { .. }));
+    pick(&places, rng)
+}
+
+/// A base reads a log only up to a record long before the last one.
+pub fn read_too_little(history: &mut History, rng: &mut Rng) -> bool {
+    let Some(place) = adopted(history, rng) else { return false };
+    if let Event::SlotAdopted { through, .. } = history.event_mut(place) {
+        through.0 -= 40;
+    }
+    true
+}
+
+/// A base takes a slot that is another one's, out of no log.
+pub fn read_nothing(history: &mut History, rng: &mut Rng) -> bool {
+    let Some(place) = adopted(history, rng) else { return false };
+    history.remove(place);
+    true
+}
+
+/// A base takes a slot out of the log of somebody who does not keep it.
+pub fn read_another(history: &mut History, rng: &mut Rng) -> bool {
+    let Some(place) = adopted(history, rng) else { return false };
+    let own = history.journals[place.0].0;
+    if let Event::SlotAdopted { from, .. } = history.event_mut(place) {
+        *from = own;
+    }
+    true
+}
+
+/// A base whose log was read goes on writing.
+pub fn read_alive(history: &mut History, rng: &mut Rng) -> bool {
+    let Some(place) = adopted(history, rng) else { return false };
+    let taken = (place.0, place.1, place.2 + 1);
+    let early = place.1.checked_sub(8);
+    let Some(early) = early else { return false };
+    for at in [taken, place] {
+        let event = history.remove(at);
+        history.insert((at.0, early, 0), event);
+    }
+    true
+}
+
+/// A base gives up what nobody has taken over by then.
+pub fn given_up(history: &mut History, _: &mut Rng) -> bool {
+    let adopted = history.places(|event| matches!(event, Event::SlotAdopted { .. }));
+    let taken = adopted.first().map(|place| history.event(*place).clone());
+    let Some(Event::SlotAdopted { slot: of, term: under, .. }) = taken else { return false };
+    let gives = |event: &Event| matches!(event, Event::SlotGiven { slot, term, .. } if (*slot, *term) == (of, under));
+    let Some(place) = history.places(gives).first().copied() else { return false };
+    if let Event::SlotGiven { term, .. } = history.event_mut(place) {
+        term.0 = under.0 - 1;
+    }
+    true
 }

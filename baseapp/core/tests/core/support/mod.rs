@@ -31,7 +31,7 @@ use marchland_common::msg::*;
 use marchland_common::order::*;
 use marchland_common::rng::Rng;
 use marchland_common::world::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub const SPACE: SpaceId = SpaceId(1);
@@ -114,6 +114,8 @@ pub struct Cluster {
     /// The present lives of the three cells, and the version of the layout.
     pub lives: [Node; 3],
     pub version: u64,
+    /// Lives of bases that run no more, and whose logs stay.
+    pub lost: BTreeSet<Node>,
     /// How many of a hundred bundles get lost.
     pub loss: u64,
     pub rng: Rng,
@@ -144,6 +146,7 @@ impl Cluster {
             term: 5,
             lives: [cell(1), cell(2), cell(3)],
             version: 1,
+            lost: BTreeSet::new(),
             loss: 0,
             rng: Rng(1),
         };
@@ -193,8 +196,9 @@ impl Cluster {
         self.tick += 1;
         let tick = Tick(self.tick);
         let nodes: Vec<Node> = self.bases.iter().map(|b| b.node).collect();
+        let lost = &self.lost;
         for owner in self.owners.values_mut() {
-            for (at, node) in nodes.iter().enumerate() {
+            for (at, node) in nodes.iter().enumerate().filter(|(_, node)| !lost.contains(node)) {
                 let slots = &self.slots;
                 let mine =
                     |id: EntityId| slots.iter().any(|s| s.slot == id.slot() && s.base == node.name);
@@ -204,6 +208,9 @@ impl Cluster {
             }
         }
         for at in 0..self.bases.len() {
+            if self.lost.contains(&self.bases[at].node) {
+                continue;
+            }
             let output = self.bases[at].run(tick, Moment::Flush, None);
             self.carry(at, output);
         }
@@ -221,7 +228,7 @@ impl Cluster {
 
     /// The disk of one base is done up to a record.
     pub fn sync_to(&mut self, at: usize, lsn: u64) {
-        if lsn <= self.bases[at].durable {
+        if lsn <= self.bases[at].durable || self.lost.contains(&self.bases[at].node) {
             return;
         }
         self.bases[at].durable = lsn;
