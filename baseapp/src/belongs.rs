@@ -9,6 +9,7 @@
 
 use crate::log::whose;
 use crate::run::{BaseError, BaseOptions};
+use crate::takeover::marks;
 use marchland_baseapp_core::ids_from;
 use marchland_baseapp_core::log::{Named, Store};
 use marchland_common::order::{NodeName, SlotId};
@@ -220,6 +221,14 @@ pub(crate) async fn before_the_log(
     let question = Question::new(&options.process);
     let answer = ask(coord).await.map_err(|e| question.unanswered(e))?;
     question.whole(&answer, options.process.name, store)?;
+    if options.disk.is_none() {
+        let folder = log_folder(&options.process);
+        let taken = marks(&folder);
+        let taken = taken.map_err(|source| StartError::Dir { path: folder, source })?;
+        // Where its slots went on is in no store that knows less.
+        let newest = taken.iter().map(|(_, term)| term.0).max();
+        question.at_least(answer.revision, newest.unwrap_or_default())?;
+    }
     let losses = answer.seen.losses.count;
     ids_from(losses).ok_or_else(|| Misfit::NoIds { losses }.into())
 }

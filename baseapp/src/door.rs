@@ -1,14 +1,17 @@
 //! What the operator and the manager may ask a baseapp. Questions wait in bounded queues for the
 //! end of a tick; an order waits for its end, at most until its deadline.
 
+use crate::takeover::TakeOvers;
 use crossbeam_channel::Sender;
 use dashmap::DashMap;
 use marchland_baseapp_core::io::{BaseOrder, EntityBrief, OrderAnswer};
 use marchland_common::cluster::SlotMove;
 use marchland_common::msg::HandoffRefusal;
-use marchland_common::order::{EntityId, Incarnation, Node, NodeName, SpaceId};
+use marchland_common::order::{EntityId, Incarnation, Node, NodeKind, NodeName, SpaceId};
 use marchland_common::world::{Kinds, Place, Pos, Value};
-use marchland_proto::convert::{gives_from_wire, move_to_wire};
+use marchland_proto::convert::{
+    gives_from_wire, move_to_wire, take_state_to_wire, takes_from_wire,
+};
 use marchland_proto::operator::process_server::Process;
 use marchland_proto::operator::{
     CreateEntitiesReply, CreateEntitiesRequest, DrainReply, DrainRequest, EntityReply,
@@ -29,6 +32,8 @@ const LOOK_MAX: Duration = Duration::from_millis(900);
 const ORDER_GRACE: Duration = Duration::from_millis(300);
 /// Most slots that one request gives away.
 const GIVE_MAX: usize = 256;
+/// The longest path of a log.
+const PATH_MAX: usize = 4_096;
 /// Most entities that one request creates.
 const CREATE_MAX: usize = 1_000;
 
@@ -56,6 +61,8 @@ pub(crate) struct Door {
     pub(crate) open: Arc<OpenOrders>,
     /// Which slots are on their way from here.
     pub(crate) moves: watch::Receiver<Vec<SlotMove>>,
+    /// Slots that go on here out of the logs of lost baseapps.
+    pub(crate) takeovers: TakeOvers,
 }
 
 /// Orders that wait for their end.
@@ -153,10 +160,12 @@ impl Process for Door {
         request: Request<MoveSlotsRequest>,
     ) -> Result<Response<MoveSlotsReply>, Status> {
         self.give_slots(request.get_ref())?;
+        self.take_slots_over(request.get_ref())?;
         let Node { name, incarnation } = self.about.node;
         let moves = self.moves.borrow().iter().map(move_to_wire).collect();
         let (name, incarnation) = (name.to_string(), incarnation.0);
-        let (takes, accepts) = (Vec::new(), self.about.takes_work());
+        let takes = self.takeovers.states().iter().map(take_state_to_wire).collect();
+        let accepts = self.about.takes_work();
         Ok(Response::new(MoveSlotsReply { name, incarnation, moves, takes, accepts }))
     }
 }
@@ -209,6 +218,20 @@ impl Door {
             if self.orders.try_send(BaseOrder::GiveSlots { slots, to }).is_err() {
                 return Err(Status::resource_exhausted("too many orders wait; try again"));
             }
+        }
+        Ok(())
+    }
+
+    /// Has logs of lost baseapps taken over. What that comes to, the states say.
+    fn take_slots_over(&self, request: &MoveSlotsRequest) -> Result<(), Status> {
+        let takes = takes_from_wire(&request.takes);
+        let takes = takes.map_err(|bad| Status::invalid_argument(bad.to_string()))?;
+        for take in takes {
+            let is_one = take.from.name.kind == NodeKind::Base && take.slots.len() <= GIVE_MAX;
+            if !is_one || take.log.len() > PATH_MAX {
+                return Err(Status::invalid_argument("that is no log of a baseapp's slots"));
+            }
+            self.takeovers.order(take, self.about.takes_work());
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod leaving;
 pub mod log;
 mod process;
 mod run;
+mod takeover;
 
 pub use belongs::Misfit;
 pub use broken::BrokenLog;

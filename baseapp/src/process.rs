@@ -5,7 +5,9 @@ use crate::gateway::{Funnel, Told};
 use crate::log::{Log, LogReport};
 use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
-use marchland_baseapp_core::io::{BaseInput, BaseOrder, BaseOutput, BaseStats, ClientEvent};
+use marchland_baseapp_core::io::{
+    AdoptedSlot, BaseInput, BaseOrder, BaseOutput, BaseStats, ClientEvent,
+};
 use marchland_common::cluster::SlotMove;
 use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
@@ -44,6 +46,8 @@ pub(crate) struct BaseTick {
     pub(crate) open: Arc<OpenOrders>,
     /// Which slots are on their way from here.
     pub(crate) moves: watch::Sender<Vec<SlotMove>>,
+    /// Which slots come out of logs of lost bases, and how far each is.
+    pub(crate) adopted: watch::Sender<Vec<AdoptedSlot>>,
     pub(crate) drain: DrainOrder,
     pub(crate) funnel: Funnel,
     /// What the log reported and the core was not told.
@@ -183,6 +187,11 @@ impl BaseTick {
         self.moves.send_if_modified(|moves| {
             let differs = *moves != stats.moves;
             *moves = stats.moves;
+            differs
+        });
+        self.adopted.send_if_modified(|adopted| {
+            let differs = *adopted != stats.adopted;
+            *adopted = stats.adopted;
             differs
         });
     }

@@ -7,10 +7,9 @@ use crate::gateway::{
     Funnel, GATEWAY, GATEWAY_INSIDE, Gateway, GatewayService, PlayRules, note_name,
 };
 use crate::leaving::Leaving;
-use crate::log::{
-    Folder, Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Recovery, Storage, Unbegun,
-};
+use crate::log::{Folder, Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Storage, Unbegun};
 use crate::process::BaseTick;
+use crate::takeover::{Means, TakeOvers, entries};
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
 use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
@@ -30,9 +29,10 @@ use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tower::util::MapRequestLayer;
 
@@ -89,6 +89,10 @@ pub enum BaseError {
 const SAID_MAX: usize = 65_536;
 const ASKED_MAX: usize = 8_192;
 const LOOKS_MAX: usize = 1_024;
+/// How long the lock of the log is waited for.
+const LOCK_MAX: Duration = Duration::from_secs(5);
+/// Between two attempts.
+const LOCK_AGAIN: Duration = Duration::from_millis(50);
 /// How long the parts may take to end.
 const END_MAX: Duration = Duration::from_secs(1);
 
@@ -222,6 +226,17 @@ impl Parts<'_> {
         let (health, counters) = (HealthBoard::default(), self.counters.clone());
         let around = Surroundings::new(journal, links, pauses, health.clone(), counters.clone());
         let (moves, moving) = watch::channel(Vec::new());
+        let (adopted, adopting) = watch::channel(Vec::new());
+        let own_log = self.options.disk.is_none().then(|| log_folder(&self.options.process));
+        let takeovers = TakeOvers::new(Means {
+            me: self.node,
+            cluster: meta.cluster_id,
+            kinds: kinds.clone(),
+            own_log,
+            orders: ask.clone(),
+            adopted: adopting,
+            seen: self.feed.subscribe(),
+        });
         let drain = DrainOrder::default();
         let door = Door {
             about: Introduction { node: self.node, health, counters, drain: Some(drain.clone()) },
@@ -231,6 +246,7 @@ impl Parts<'_> {
             orders: ask,
             open: Arc::new(OpenOrders::new(self.node.incarnation)),
             moves: moving,
+            takeovers,
         };
         let tick = BaseTick {
             name: self.node.name,
@@ -244,6 +260,7 @@ impl Parts<'_> {
             looks,
             open: door.open.clone(),
             moves,
+            adopted,
             drain,
             funnel: Funnel::spawn(gateway.clone()),
             durable: None,
@@ -317,7 +334,7 @@ impl Parts<'_> {
         let folder = log_folder(&self.options.process);
         let storage: Box<dyn Storage> = match &self.options.disk {
             Some(disk) => Box::new(disk.clone()),
-            None => Box::new(Folder::lock(&folder)?),
+            None => Box::new(lock_in_time(&folder).await?),
         };
         let kinds = &self.options.rules.kinds;
         let log = match Unbegun::read(storage, identity) {
@@ -338,6 +355,21 @@ impl Parts<'_> {
     }
 }
 
+/// Takes the lock of the log. Whoever is about to take its slots over lets it go once it hears of this
+/// life.
+async fn lock_in_time(folder: &Path) -> Result<Folder, OpenError> {
+    let began = Instant::now();
+    loop {
+        match Folder::lock(folder) {
+            Err(OpenError::Locked { pid, .. }) if began.elapsed() < LOCK_MAX => {
+                tracing::debug!(?pid, "the log is locked; waiting for it");
+                tokio::time::sleep(LOCK_AGAIN).await;
+            }
+            locked => return locked,
+        }
+    }
+}
+
 /// Where clients come in, and how they are told that their streams end.
 struct Clients {
     gateway: Arc<Gateway>,
@@ -352,12 +384,6 @@ struct Opened {
     ids_from: u64,
     /// Whether nobody was ever born by it.
     is_new: bool,
-}
-
-/// The records of a log, behind its checkpoint if there is one.
-fn entries(recovery: &Recovery) -> impl Iterator<Item = &[u8]> {
-    let image = recovery.checkpoint.iter().flat_map(|image| &image.entries);
-    image.chain(recovery.records.iter().map(|(_, bytes)| bytes)).map(Vec::as_slice)
 }
 
 /// Slots are taken, and their first ids put aside, before anybody is born.

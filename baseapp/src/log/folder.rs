@@ -27,8 +27,17 @@ impl Folder {
     /// # Errors
     /// Another process holds it, or the disk refuses.
     pub fn lock(path: &Path) -> Result<Self, OpenError> {
+        std::fs::create_dir_all(path)
+            .map_err(|source| OpenError::disk("make the folder", path.display(), source))?;
+        Self::lock_present(path)
+    }
+
+    /// Takes the lock of a folder that is there.
+    ///
+    /// # Errors
+    /// Another process holds it, or the disk refuses.
+    pub fn lock_present(path: &Path) -> Result<Self, OpenError> {
         let failed = |what| move |source| OpenError::disk(what, path.display(), source);
-        std::fs::create_dir_all(path).map_err(failed("make the folder"))?;
         let lock_path = path.join(LOCK);
         let mut lock = OpenOptions::new()
             .create(true)

@@ -124,6 +124,27 @@ impl Unbegun {
         &self.loaded.recovery
     }
 
+    /// Makes what was read durable where it is: after a kill the end of it may be in the system's
+    /// memory only. Changes nothing.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn sync(&mut self) -> Result<(), OpenError> {
+        if let Some(number) = self.loaded.numbers.last() {
+            let file = FileName::Segment(*number).name();
+            let synced = self.storage.sync(&file);
+            synced.map_err(|source| OpenError::disk("sync", &file, source))?;
+            self.storage.close(&file);
+        }
+        Ok(())
+    }
+
+    /// Forgets what it holds and keeps hold of it: nobody else gets its lock.
+    #[must_use]
+    pub fn into_storage(self) -> Box<dyn Storage> {
+        self.storage
+    }
+
     /// Makes it ready for writing, under the term that it was read with.
     ///
     /// # Errors
@@ -146,9 +167,6 @@ impl Unbegun {
 
 impl Log {
     /// Opens the log in a folder, takes its lock, and reads what it holds.
-    ///
-    /// To take over the log of a dead base, open it under that base's name and a higher term:
-    /// from then on its former holder is refused.
     ///
     /// # Errors
     /// See [`OpenError`]. Refusals and damage leave the folder's content as it was.
