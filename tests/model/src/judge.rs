@@ -3,7 +3,7 @@
 use crate::check::{Checkable, Until, check};
 use crate::explore::convergence;
 use crate::fate::{BrokenRule, Fate};
-use crate::{lead, order, ownership, slots, term, transfer, window};
+use crate::{lead, order, ownership, slots, takeover, term, transfer, window};
 
 /// States up to which convergence is asked for: all of them stay in memory.
 const STATES_MAX: usize = 2_000_000;
@@ -96,6 +96,7 @@ pub fn each_rule(visitor: &mut impl Visitor) {
     each_rule_of::<order::Mutant>(visitor);
     each_rule_of::<term::Mutant>(visitor);
     each_rule_of::<slots::Mutant>(visitor);
+    each_rule_of::<takeover::Mutant>(visitor);
     each_rule_of::<lead::Mutant>(visitor);
 }
 

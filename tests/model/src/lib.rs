@@ -13,6 +13,7 @@
 //! - [`order`]: what one sender says arrives in order, once, with nothing left out.
 //! - [`term`]: one log, one writer after another.
 //! - [`slots`]: a slot that moves between two baseapps which may both die on the way.
+//! - [`takeover`]: a slot whose baseapp is lost goes on at another one, from its log.
 //! - [`lead`]: who may write to the store, and who is registered or dead.
 //!
 //! `README.md` in this directory says what was measured and what the models taught.
@@ -27,6 +28,7 @@ pub mod order;
 pub mod ownership;
 pub mod runs;
 pub mod slots;
+pub mod takeover;
 pub mod term;
 pub mod transfer;
 pub mod window;

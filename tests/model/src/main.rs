@@ -43,6 +43,7 @@ fn deep() -> ExitCode {
     let order = [runs::order_short(), runs::order_deep()].concat();
     let term = [runs::term_short(), runs::term_deep()].concat();
     let slots = [runs::slots_short(), runs::slots_deep()].concat();
+    let takeover = [runs::takeover_short(), runs::takeover_deep()].concat();
     let lead = [runs::lead_short(), runs::lead_deep()].concat();
     let mut fine = safety_rows("ownership", &ownership);
     fine &= safety_rows("window", &window);
@@ -50,6 +51,7 @@ fn deep() -> ExitCode {
     fine &= safety_rows("order", &order);
     fine &= safety_rows("term", &term);
     fine &= safety_rows("slots", &slots);
+    fine &= safety_rows("takeover", &takeover);
     fine &= safety_rows("lead", &lead);
     println!("\n| model | run | states | transitions | settled | stuck | time |");
     println!("|---|---|---|---|---|---|---|");
@@ -59,6 +61,7 @@ fn deep() -> ExitCode {
     fine &= convergence_rows("order", &order);
     fine &= convergence_rows("term", &term);
     fine &= convergence_rows("slots", &slots);
+    fine &= convergence_rows("takeover", &takeover);
     fine &= convergence_rows("lead", &lead);
     if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

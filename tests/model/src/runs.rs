@@ -4,6 +4,7 @@ use crate::lead::{self, Lead};
 use crate::order::{self, Order};
 use crate::ownership::{Budget, Ownership, Params};
 use crate::slots::{self, Slots};
+use crate::takeover::{self, Takeover};
 use crate::term::{self, Term};
 use crate::transfer::Transfer;
 use crate::window::{self, SETTLE_TICKS, Window};
@@ -233,6 +234,29 @@ pub fn slots_deep() -> Vec<Run<Slots>> {
         ("2 effects", small.clone()),
         ("2 moves, 2 crashes, 1 loss", Slots { effects: 1, budget: two, ..small.clone() }),
         ("2 moves, 3 crashes, 1 loss", Slots { effects: 1, budget: three, ..small }),
+    ]
+}
+
+/// Runs of the takeover model that take a second or so together.
+#[must_use]
+pub fn takeover_short() -> Vec<Run<Takeover>> {
+    let small = Takeover::small();
+    let lossy = takeover::Budget { orders: 1, crashes: 2, losses: 1 };
+    vec![
+        ("2 takeovers, 2 crashes", small.clone()),
+        ("1 takeover, 2 crashes, 1 loss", Takeover { budget: lossy, ..small }),
+    ]
+}
+
+/// Runs of the takeover model for a quiet hour.
+#[must_use]
+pub fn takeover_deep() -> Vec<Run<Takeover>> {
+    let small = Takeover::small();
+    let three = takeover::Budget { orders: 2, crashes: 3, losses: 1 };
+    let four = takeover::Budget { orders: 3, crashes: 4, losses: 0 };
+    vec![
+        ("2 takeovers, 3 crashes, 1 loss", Takeover { budget: three, ..small.clone() }),
+        ("3 takeovers, 4 crashes", Takeover { budget: four, ..small }),
     ]
 }
 

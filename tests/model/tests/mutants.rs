@@ -7,7 +7,7 @@ use marchland_model::check::{Until, check};
 use marchland_model::fate::{BrokenRule, Fate};
 use marchland_model::judge::{Visitor, each_rule, judge};
 use marchland_model::ownership::{Budget, Ownership, Params};
-use marchland_model::{lead, order, ownership, slots, term, transfer, window};
+use marchland_model::{lead, order, ownership, slots, takeover, term, transfer, window};
 
 /// Asserts that every broken rule of a model meets its fate, and that in the same bounds nothing
 /// is wrong while all rules are kept.
@@ -57,6 +57,11 @@ fn every_broken_rule_of_terms_comes_to_light() {
 #[test]
 fn every_broken_rule_of_moving_slots_comes_to_light() {
     every_fate_is_met::<slots::Mutant>();
+}
+
+#[test]
+fn every_broken_rule_of_takeovers_comes_to_light() {
+    every_fate_is_met::<takeover::Mutant>();
 }
 
 #[test]

@@ -75,6 +75,12 @@ fn a_slot_moves_whole_whoever_dies_on_the_way_and_can_always_be_served() {
 }
 
 #[test]
+fn a_slot_goes_on_from_the_log_of_a_lost_base_and_nothing_confirmed_is_lost_whoever_dies() {
+    holds_in(runs::takeover_short());
+    settles_in(runs::takeover_short());
+}
+
+#[test]
 fn only_the_leader_writes_the_living_are_not_dead_and_the_store_can_always_settle() {
     holds_in(runs::lead_short());
     settles_in(runs::lead_short());
