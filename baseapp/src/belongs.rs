@@ -12,8 +12,8 @@ use crate::run::{BaseError, BaseOptions};
 use crate::takeover::marks;
 use marchland_baseapp_core::ids_from;
 use marchland_baseapp_core::log::{Named, Store};
-use marchland_common::order::{NodeName, SlotId};
-use marchland_runtime::coord::{CoordClient, CoordError, Guard, Key, LossesValue, Txn};
+use marchland_common::order::{Node, NodeName, SlotId};
+use marchland_runtime::coord::{CoordClient, CoordError, Guard, Key, LogValue, LossesValue, Txn};
 use marchland_runtime::process::{ProcessOptions, Seen, ShutdownWatch, StartError, connect};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -206,6 +206,26 @@ async fn accept_loss(coord: &CoordClient) -> Result<(), CoordError> {
             return Ok(());
         }
     }
+}
+
+/// Says in the store that this life writes to the log from here on. Whoever is about to give its
+/// slots to others, by what an earlier life left in the log, finds the key changed and does not; and
+/// what was given before, the look after this shows.
+///
+/// # Errors
+/// The store does not answer.
+pub(crate) async fn own_the_log(
+    process: &ProcessOptions,
+    coord: &CoordClient,
+    life: Node,
+    folder: String,
+) -> Result<(), BaseError> {
+    let value = LogValue { incarnation: life.incarnation, folder };
+    let value = serde_json::to_vec(&value).expect("strings and numbers always encode");
+    let put = Txn::new().put(coord.keys().key(Key::Log(life.name)), value);
+    let put = coord.txn(put).await.map_err(|e| Question::new(process).unanswered(e))?;
+    debug_assert!(put.succeeded, "a transaction without guards is applied");
+    Ok(())
 }
 
 /// When the log was read: whether everything that it names fits the store, and where ids of slots

@@ -1,6 +1,6 @@
 //! The process from start to end: log first, then name, then links, then ticks.
 
-use crate::belongs::{Misfit, before_the_log, before_the_name, log_folder};
+use crate::belongs::{Misfit, before_the_log, before_the_name, log_folder, own_the_log};
 use crate::broken::BrokenLog;
 use crate::door::{Door, OpenOrders};
 use crate::gateway::{
@@ -348,6 +348,8 @@ impl Parts<'_> {
         // One that gave everything away may hold nothing either, but it was shortened since.
         let was_shortened = log.recovery().checkpoint.is_some();
         let is_new = !was_shortened && entries(log.recovery()).all(is_about_slots);
+        let place = log_to_take_over(self.options).unwrap_or_default();
+        own_the_log(&self.options.process, &self.coord, self.node, place).await?;
         let ids_from = before_the_log(self.options, &self.coord, &recovered.store).await?;
         let wake = waker.clone();
         let (log, _) = log.begin(LogConfig::STANDARD, Box::new(move || wake.wake()))?;

@@ -6,8 +6,8 @@ use marchland_common::order::{CellId, Incarnation, Node, NodeKind, NodeName, Slo
 use marchland_common::world::{Layout, Pos, Rect, Tree};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, CoordOptions, Key, MetaValue, SlotValue, SpaceValue, Txn, Watcher,
-    WatcherOptions,
+    ClockValue, CoordClient, CoordOptions, Key, LogValue, MetaValue, SlotValue, SpaceValue, Txn,
+    Watcher, WatcherOptions,
 };
 use marchland_runtime::link::{LinkTimes, PROTO, incoming, server};
 use marchland_runtime::process::{
@@ -198,6 +198,11 @@ async fn keys_become_inputs_of_a_core_and_the_newest_of_each_waits() {
     map.put(Key::Slot(SlotId(5)), SlotValue { base }).await;
     let [MapChange::Slots(slots)] = &map.take(1).await[..] else { panic!() };
     assert_eq!((slots[0].slot, slots[0].base), (SlotId(5), base));
+    let log = LogValue { incarnation: Incarnation(4), folder: "/logs/base-2".to_owned() };
+    map.put(Key::Log(base), log.clone()).await;
+    let mut seen = map.feed.subscribe();
+    let says_so = seen.wait_for(|s| s.logs.get(&base).is_some_and(|(said, _)| *said == log));
+    tokio::time::timeout(PATIENCE, says_so).await.unwrap().unwrap();
     map.put(Key::Space(SpaceId(3)), SpaceValue { cells: 1, layout: layout(1) }).await;
     assert_eq!(map.take(1).await, vec![MapChange::Layout(layout(1))]);
     map.put(Key::Dead(Incarnation(77)), "verdict").await;

@@ -1,7 +1,7 @@
 //! The names of all keys of one cluster, built and taken apart in one place.
 //!
 //! Under `/marchland/<cluster>/`: `meta`, `leader`, `clock`, `member/<kind>/<name>`,
-//! `dead/<incarnation>`, `slot/<k>`, `space/<id>`, `wanted/<id>`, `losses`.
+//! `dead/<incarnation>`, `slot/<k>`, `log/<name>`, `space/<id>`, `wanted/<id>`, `losses`.
 //!
 //! Invariant: `parse` accepts exactly what the builders make; `slot/007` is nobody's key.
 
@@ -27,6 +27,8 @@ pub enum Key {
     Dead(Incarnation),
     /// A base slot's owner.
     Slot(SlotId),
+    /// The log of a baseapp: where it is, and whose it is.
+    Log(NodeName),
     /// A space with its layout.
     Space(SpaceId),
     /// A space that is wanted, laid out or not yet.
@@ -68,6 +70,7 @@ impl Keys {
             Key::Member(name) => format!("{}{name}", self.members_of(name.kind)),
             Key::Dead(incarnation) => format!("{}{incarnation}", self.dead()),
             Key::Slot(slot) => format!("{}{slot}", self.slots()),
+            Key::Log(name) => format!("{root}log/{name}"),
             Key::Space(space) => format!("{}{space}", self.spaces()),
             Key::Wanted(space) => format!("{root}wanted/{space}"),
             Key::Losses => format!("{root}losses"),
@@ -144,6 +147,7 @@ impl Keys {
             Some(("member", rest)) => Key::Member(rest.split_once('/')?.1.parse().ok()?),
             Some(("dead", rest)) => Key::Dead(rest.parse().ok()?),
             Some(("slot", rest)) => Key::Slot(rest.parse().ok()?),
+            Some(("log", rest)) => Key::Log(rest.parse().ok()?),
             Some(("space", rest)) => Key::Space(rest.parse().ok()?),
             Some(("wanted", rest)) => Key::Wanted(rest.parse().ok()?),
             Some(_) => return None,
@@ -168,6 +172,7 @@ mod tests {
             Key::Member("manager-1".parse().unwrap()),
             Key::Dead(Incarnation(u64::MAX)),
             Key::Slot(SlotId(255)),
+            Key::Log("base-2".parse().unwrap()),
             Key::Space(SpaceId(0)),
             Key::Wanted(SpaceId(7)),
             Key::Losses,
@@ -186,6 +191,7 @@ mod tests {
             "slot/256",
             "slot/+7",
             "member/base/cell-1",
+            "log/base-01",
             "member/cell-1",
             "member/cell/cell-01",
             "dead/-1",

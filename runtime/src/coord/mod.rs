@@ -45,6 +45,8 @@ pub use tombstone::{
     Tombstone, TombstoneError, TombstoneMode, TombstoneOutcome, Verdict, tombstone,
 };
 pub use txn::{Guard, Op, Txn, TxnOutcome};
-pub use values::{ClockValue, LossesValue, MetaValue, SlotValue, SpaceValue, WantedValue};
+pub use values::{
+    ClockValue, LogValue, LossesValue, MetaValue, SlotValue, SpaceValue, WantedValue,
+};
 pub use view::{Diff, Entries, View, diff};
 pub use watcher::{Change, RelistReason, WatchStats, Watcher, WatcherGone, WatcherOptions};

@@ -2,7 +2,7 @@
 //! any tool of the store.
 
 use super::member::as_text;
-use marchland_common::order::NodeName;
+use marchland_common::order::{Incarnation, NodeName};
 use marchland_common::world::{Layout, Rect};
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,17 @@ pub struct SlotValue {
     /// The baseapp that keeps the slot, in whichever life.
     #[serde(with = "as_text")]
     pub base: NodeName,
+}
+
+/// The value of `log/<name>`. A life of a baseapp writes it when it holds the lock of its log, before
+/// anything of it gets into the log: so whoever finds another life here knows that no later one wrote
+/// to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogValue {
+    /// The life.
+    pub incarnation: Incarnation,
+    /// The folder, as that life sees it; empty if others cannot find it.
+    pub folder: String,
 }
 
 /// The value of `space/<id>`: what was asked for, and the layout that stands.

@@ -5,13 +5,13 @@
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
 use crate::coord::{
-    ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, LossesValue, Member, MemberState,
-    MetaValue, Revision, SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
+    ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, LogValue, LossesValue, Member,
+    MemberState, MetaValue, Revision, SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
 use marchland_common::cluster::{self, MapChange, SlotOwner};
-use marchland_common::order::{Incarnation, NodeKind, SpaceId, Term};
+use marchland_common::order::{Incarnation, NodeKind, NodeName, SpaceId, Term};
 use marchland_common::world::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,8 @@ pub struct Seen {
     pub members: Vec<Member>,
     /// Who keeps which slot.
     pub slots: Vec<SlotOwner>,
+    /// The logs of baseapps, each with the revision of its key.
+    pub logs: BTreeMap<NodeName, (LogValue, Revision)>,
     /// The spaces and their layouts.
     pub spaces: BTreeMap<SpaceId, SpaceValue>,
     /// The revisions of the spaces' keys, to guard their next change.
@@ -63,6 +65,9 @@ impl Seen {
                 let SlotValue { base } = kv.json(key).ok()?;
                 let term = Term(kv.mod_revision.unsigned_abs());
                 self.slots.push(SlotOwner { slot, base, term });
+            }
+            Key::Log(name) => {
+                self.logs.insert(name, (kv.json(key).ok()?, kv.mod_revision));
             }
             Key::Space(id) => {
                 let value: SpaceValue = kv.json(key).ok()?;
