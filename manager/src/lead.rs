@@ -1,20 +1,20 @@
 //! Leading: while the leader key is held, facts become plans and plans become guarded writes.
 
-use crate::carrier::{Reported, carry};
+use crate::carrier::{Orders, Reported, carry};
 use crate::fan_out::health;
 use crate::operator::Door;
 use crate::spaces::{value_of, wanted};
 use crate::watch::Bench;
 use bytes::Bytes;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{Node, NodeKind, NodeName, SlotId};
 use marchland_common::world::Layout;
-use marchland_manager_core::{CellLoad, Facts, Give, Plan, SpaceSpec, Write, plan};
+use marchland_manager_core::{CellLoad, Facts, LogPlace, Lost, Plan, SpaceSpec, Write, plan};
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, Guard, Key, LeaderError, Leadership, MetaValue, NotLeader, SlotValue,
-    SpaceValue, Txn,
+    ClockValue, CoordClient, Guard, Key, Keys, LeaderError, Leadership, LogValue, MetaValue,
+    NotLeader, Revision, SlotValue, SpaceValue, Txn,
 };
 use marchland_runtime::process::Seen;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -32,6 +32,16 @@ type Loads = BTreeMap<Node, CellLoad>;
 struct Sources {
     loads: watch::Receiver<Loads>,
     reported: watch::Receiver<Reported>,
+    overdue: watch::Receiver<BTreeSet<NodeName>>,
+}
+
+/// What the planner waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// In words.
+    pub(crate) reasons: Vec<String>,
+    /// Baseapps that are lost for good and keep slots.
+    pub(crate) lost: Vec<Lost>,
 }
 
 /// What leading needs.
@@ -45,7 +55,7 @@ pub(crate) struct Leader<'a> {
     pub(crate) bases_awaited: usize,
     pub(crate) wait_max: Duration,
     pub(crate) step: Duration,
-    pub(crate) waiting: &'a watch::Sender<Vec<String>>,
+    pub(crate) waiting: &'a watch::Sender<Waiting>,
 }
 
 impl Leader<'_> {
@@ -54,10 +64,11 @@ impl Leader<'_> {
         // Whoever does not answer makes nobody wait.
         let (loads, known) = watch::channel(Loads::new());
         let (reports, reported) = watch::channel(Reported::default());
-        let (gives, wanted) = watch::channel(Vec::new());
-        let sources = Sources { loads: known, reported };
+        let (orders, wanted) = watch::channel(Orders::default());
+        let overdue = self.bench.overdue.subscribe();
+        let sources = Sources { loads: known, reported, overdue };
         tokio::select! {
-            error = self.plan(door, sources, &gives) => error,
+            error = self.plan(door, sources, &orders) => error,
             never = carry(door, wanted, &reports) => match never {},
             error = self.bench.run() => error,
             never = weigh(door, &loads) => match never {},
@@ -69,7 +80,7 @@ impl Leader<'_> {
         &self,
         door: &Door,
         mut sources: Sources,
-        gives: &watch::Sender<Vec<Give>>,
+        orders: &watch::Sender<Orders>,
     ) -> LeaderError {
         let began = Instant::now();
         let mut changes = door.feed.subscribe();
@@ -77,11 +88,12 @@ impl Leader<'_> {
             let seen = changes.borrow_and_update().clone();
             let facts = self.facts(&seen, &mut sources, began);
             let plan = plan(&facts);
-            self.waiting.send_replace(plan.waiting.clone());
-            gives.send_if_modified(|wanted| {
-                let differs = *wanted != plan.gives;
-                wanted.clone_from(&plan.gives);
-                differs
+            let (reasons, lost) = (plan.waiting.clone(), plan.lost.clone());
+            self.waiting.send_replace(Waiting { reasons, lost });
+            orders.send_if_modified(|wanted| {
+                let (gives, takes) = (plan.gives.clone(), plan.takes.clone());
+                let before = std::mem::replace(wanted, Orders { gives, takes });
+                before != *wanted
             });
             let written = match self.found(&seen).await {
                 Ok(()) => self.carry_out(&plan, &seen, &facts).await,
@@ -95,6 +107,7 @@ impl Leader<'_> {
             tokio::select! {
                 _ = changes.changed() => {}
                 _ = sources.reported.changed() => {}
+                Ok(()) = sources.overdue.changed() => {}
                 () = sleep(LOOK_EVERY) => {}
             }
         }
@@ -140,7 +153,8 @@ impl Leader<'_> {
     }
 
     fn facts(&self, seen: &Seen, sources: &mut Sources, began: Instant) -> Facts {
-        let Reported { moves, slow } = sources.reported.borrow_and_update().clone();
+        let Reported { moves, takes, unwilling, slow } =
+            sources.reported.borrow_and_update().clone();
         Facts {
             members: seen.core_members(),
             dead: seen.dead.clone(),
@@ -148,7 +162,11 @@ impl Leader<'_> {
             layouts: seen.spaces.iter().map(|(id, v)| (*id, v.layout.clone())).collect(),
             specs: wanted(seen),
             moves,
+            takes,
+            unwilling,
             slow,
+            logs: logs(seen),
+            overdue: sources.overdue.borrow_and_update().clone(),
             loads: sources.loads.borrow().clone(),
             cells_awaited: self.cells_awaited,
             bases_awaited: self.bases_awaited,
@@ -178,16 +196,13 @@ impl Leader<'_> {
     fn write(&self, txn: Txn, write: &Write, seen: &Seen, facts: &Facts) -> Txn {
         let keys = self.coord.keys();
         match write {
-            Write::Slot(slot, base) => {
-                let key = keys.key(Key::Slot(*slot));
-                let value = json(&SlotValue { base: *base });
-                match seen.slots.iter().find(|s| s.slot == *slot) {
-                    Some(old) => {
-                        let revision = i64::try_from(old.term.0).unwrap_or(i64::MAX);
-                        txn.when(Guard::UnchangedSince(key.clone(), revision)).put(key, value)
-                    }
-                    None => txn.when(Guard::Absent(key.clone())).put(key, value),
-                }
+            Write::Slot(slot, base) => self.write_slot(txn, *slot, *base, seen),
+            Write::TakeOver { slot, from, to } => {
+                let txn = guards_of_takeover(keys, *from, *to, seen).into_iter().fold(
+                    txn,
+                    |txn, guard| if txn.guards.contains(&guard) { txn } else { txn.when(guard) },
+                );
+                self.write_slot(txn, *slot, to.name, seen)
             }
             Write::Layout(layout) => {
                 let key = keys.key(Key::Space(layout.space));
@@ -203,6 +218,40 @@ impl Leader<'_> {
             Write::RemoveSpace(space) => txn.delete(keys.key(Key::Space(*space))),
         }
     }
+
+    fn write_slot(&self, txn: Txn, slot: SlotId, base: NodeName, seen: &Seen) -> Txn {
+        let key = self.coord.keys().key(Key::Slot(slot));
+        let value = json(&SlotValue { base });
+        match seen.slots.iter().find(|s| s.slot == slot) {
+            Some(old) => {
+                let revision = i64::try_from(old.term.0).unwrap_or(i64::MAX);
+                txn.when(Guard::UnchangedSince(key.clone(), revision)).put(key, value)
+            }
+            None => txn.when(Guard::Absent(key.clone())).put(key, value),
+        }
+    }
+}
+
+/// What a takeover rests on beside the slot's key: nobody of the lost one's name is registered or
+/// wrote to its log since, and the one that holds what the log said is there.
+fn guards_of_takeover(keys: &Keys, from: Node, to: Node, seen: &Seen) -> [Guard; 3] {
+    let (member, log) = (keys.member(to.name), keys.key(Key::Log(from.name)));
+    let there = seen.members.iter().find(|m| m.node() == to).map(|m| m.mod_revision);
+    let wrote = seen.logs.get(&from.name).filter(|(log, _)| log.incarnation == from.incarnation);
+    // A key that was never written has no revision 1: what is not seen is not so.
+    [
+        Guard::Absent(keys.member(from.name)),
+        Guard::UnchangedSince(log, wrote.map_or(1, |(_, revision)| *revision)),
+        Guard::UnchangedSince(member, there.unwrap_or(1)),
+    ]
+}
+
+/// Where logs are, as a planner sees it.
+pub(crate) fn logs(seen: &Seen) -> BTreeMap<NodeName, LogPlace> {
+    let place = |(name, (log, _)): (&NodeName, &(LogValue, Revision))| {
+        (*name, LogPlace { life: log.incarnation, folder: log.folder.clone() })
+    };
+    seen.logs.iter().map(place).collect()
 }
 
 /// Asks cellapps now and then how busy they are.
@@ -222,4 +271,48 @@ fn space_value(layout: &Layout, facts: &Facts) -> Bytes {
 
 fn json<T: serde::Serialize>(value: &T) -> Bytes {
     serde_json::to_vec(value).expect("strings and numbers always encode").into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use marchland_common::order::Incarnation;
+    use marchland_runtime::coord::{Member, MemberInfo, MemberState};
+
+    const FROM: Node = Node::new(NodeKind::Base, 1, 3);
+    const TO: Node = Node::new(NodeKind::Base, 2, 5);
+
+    fn seen() -> Seen {
+        let info = MemberInfo {
+            name: TO.name,
+            incarnation: Some(TO.incarnation),
+            link_addr: String::new(),
+            operator_addr: String::new(),
+            pid: 1,
+            host: String::new(),
+            version: String::new(),
+            state: MemberState::Ready,
+            extra: BTreeMap::new(),
+        };
+        let member = Member { info, incarnation: TO.incarnation, mod_revision: 9, lease: 1 };
+        let log = LogValue { incarnation: FROM.incarnation, folder: "/logs/base-1".to_owned() };
+        let logs = BTreeMap::from([(FROM.name, (log, 7))]);
+        Seen { members: vec![member], logs, ..Seen::default() }
+    }
+
+    #[test]
+    fn a_takeover_rests_on_the_log_that_was_read_on_who_holds_it_and_on_nobody_being_back() {
+        let (keys, seen) = (Keys::new("c").unwrap(), seen());
+        let unchanged = |key: &str, at| Guard::UnchangedSince(format!("/marchland/c/{key}"), at);
+        let back = Guard::Absent("/marchland/c/member/base/base-1".to_owned());
+        let guards = |from, to| guards_of_takeover(&keys, from, to, &seen);
+        let [log, member] = [unchanged("log/base-1", 7), unchanged("member/base/base-2", 9)];
+        assert_eq!(guards(FROM, TO), [back.clone(), log.clone(), member.clone()]);
+        // Of another life than the one that is seen nothing is taken for granted.
+        let never = |key: &str| unchanged(key, 1);
+        let other = |node: Node| Node { incarnation: Incarnation(4), ..node };
+        assert_eq!(guards(other(FROM), TO), [back.clone(), never("log/base-1"), member]);
+        assert_eq!(guards(FROM, other(TO)), [back, log, never("member/base/base-2")]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The operator's door: what `march` asks, answered within a bound.
 
 use crate::address_book::AddressBook;
+use crate::lead::Waiting;
 use crate::status::{status, without_leader};
 use crate::watch::Findings;
 use crate::{drains, fan_out, pass_on, spaces};
@@ -31,7 +32,7 @@ pub(crate) struct Door {
     pub(crate) feed: MapFeed,
     pub(crate) book: Arc<AddressBook>,
     /// What the planner waits for.
-    pub(crate) waiting: watch::Receiver<Vec<String>>,
+    pub(crate) waiting: watch::Receiver<Waiting>,
     /// What the judge found.
     pub(crate) findings: watch::Receiver<Findings>,
     /// The right to write, while this manager leads.

@@ -1,9 +1,10 @@
 //! The process from start to end.
 
 use crate::address_book::AddressBook;
-use crate::lead::Leader;
+use crate::lead::{Leader, Waiting};
 use crate::operator::Door;
 use crate::watch::{Bench, Findings, Roster};
+use marchland_common::order::NodeName;
 use marchland_manager_core::SpaceSpec;
 use marchland_proto::operator::operator_server::OperatorServer;
 use marchland_proto::operator::process_server::ProcessServer;
@@ -15,7 +16,7 @@ use marchland_runtime::process::{
     StartError, Started, bind_to_peers, start,
 };
 use marchland_runtime::telemetry::Counters;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -36,6 +37,8 @@ pub struct ManagerOptions {
     pub wait_max: Duration,
     /// For how long a process must be silent to everybody before it is given up.
     pub silent_after: Duration,
+    /// After what time others take over the slots of a baseapp that is away; never without.
+    pub take_over_after: Option<Duration>,
 }
 
 /// Why a manager ended otherwise than by being asked to.
@@ -138,7 +141,8 @@ pub async fn run(
 /// What leading tells the operator's door.
 #[derive(Clone, Default)]
 struct Reports {
-    waiting: Arc<watch::Sender<Vec<String>>>,
+    waiting: Arc<watch::Sender<Waiting>>,
+    overdue: Arc<watch::Sender<BTreeSet<NodeName>>>,
     findings: Arc<watch::Sender<Findings>>,
     leads: Arc<watch::Sender<Option<Arc<Leadership>>>>,
 }
@@ -175,6 +179,7 @@ impl Office {
             let end = self.leader(coord, &leadership).lead(&self.door).await;
             self.reports.leads.send_replace(None);
             self.reports.findings.send_replace(Findings::default());
+            self.reports.overdue.send_replace(BTreeSet::new());
             tracing::warn!(%end, "this manager leads no more");
         }
     }
@@ -190,6 +195,8 @@ impl Office {
             counters: &self.counters,
             by: format!("{}@{}", self.info.name, self.info.incarnation),
             silent_after: options.silent_after,
+            take_over_after: options.take_over_after,
+            overdue: &self.reports.overdue,
             dial_from: options.process.dial_from,
         };
         Leader {

@@ -1,16 +1,21 @@
 //! The state of the cluster in one answer.
 
 use crate::fan_out::health;
+use crate::lead::Waiting;
 use crate::operator::Door;
-use marchland_proto::operator::{CellStatus, HealthReply, MemberStatus, SpaceStatus, StatusReply};
+use marchland_manager_core::{Lost, LostState};
+use marchland_proto::operator::{
+    CellStatus, HealthReply, LostStatus, MemberStatus, SpaceStatus, StatusReply,
+};
 use marchland_runtime::coord::{Member, MemberState, SpaceValue};
 use marchland_runtime::process::Seen;
 
 /// Asks everybody and puts it together, as the manager that leads.
 pub(crate) async fn status(door: &Door) -> StatusReply {
-    let mut reasons = door.waiting.borrow().clone();
+    let Waiting { mut reasons, lost } = door.waiting.borrow().clone();
+    reasons.extend(lost.iter().map(ToString::to_string));
     reasons.extend(door.findings.borrow().reasons());
-    read(door, reasons).await
+    StatusReply { lost: lost.iter().map(lost_status).collect(), ..read(door, reasons).await }
 }
 
 /// The same where the leader could not be asked.
@@ -31,7 +36,8 @@ async fn read(door: &Door, mut reasons: Vec<String>) -> StatusReply {
     }
     let leader = seen.leader.as_ref().map_or_else(String::new, |l| l.name.to_string());
     let tick = members.iter().map(|m| m.tick).max().unwrap_or(0);
-    StatusReply { ready: reasons.is_empty(), reasons, tick, members, spaces, leader }
+    let (ready, lost) = (reasons.is_empty(), Vec::new());
+    StatusReply { ready, reasons, tick, members, spaces, leader, lost }
 }
 
 /// What the cluster as a whole lacks.
@@ -86,6 +92,23 @@ fn member_status(seen: &Seen, member: &Member, health: Option<&HealthReply>) -> 
         None => status.reasons.push("it does not answer".to_owned()),
     }
     status
+}
+
+fn lost_status(lost: &Lost) -> LostStatus {
+    let takers = match &lost.state {
+        LostState::Asked(taker) | LostState::Taken(taker) => vec![taker.name.to_string()],
+        LostState::Refused(all) => all.iter().map(|(node, _)| node.name.to_string()).collect(),
+        LostState::NoLog | LostState::NotDead | LostState::NoTaker => Vec::new(),
+    };
+    LostStatus {
+        name: lost.name.to_string(),
+        incarnation: lost.life.map_or(0, |life| life.0),
+        slots: u32::try_from(lost.slots).unwrap_or(u32::MAX),
+        state: lost.word().to_owned(),
+        takers,
+        reason: lost.reason(),
+        log: lost.folder.clone().unwrap_or_default(),
+    }
 }
 
 fn owns_cells(seen: &Seen, member: &Member) -> bool {

@@ -151,9 +151,12 @@ pub(crate) struct DemoArgs {
     /// An etcd to use, as http://host:port; without it a stand-in is started.
     #[arg(long)]
     pub(crate) etcd: Option<String>,
-    /// Children that end are not started again.
+    /// Children that end are not started again; so others take over what a killed baseapp kept.
     #[arg(long)]
     pub(crate) no_restart: bool,
+    /// After what time without a baseapp others take its slots over; 0s is never.
+    #[arg(long, default_value = "10s", value_parser = parse)]
+    pub(crate) take_over_after: Duration,
     /// One JSON object as the last line of stdout.
     #[arg(long)]
     pub(crate) json: bool,
@@ -429,6 +432,10 @@ pub(crate) struct ManagerArgs {
     /// For how long nobody must have heard of a process before it is given up.
     #[arg(long, env = "MARCH_SILENT_AFTER", default_value = "1s", value_parser = parse)]
     pub(crate) silent_after: Duration,
+    /// After what time without a baseapp others take its slots over, from its log if they can reach
+    /// it; 0s is never.
+    #[arg(long, env = "MARCH_TAKE_OVER_AFTER", default_value = "10s", value_parser = parse)]
+    pub(crate) take_over_after: Duration,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
 }

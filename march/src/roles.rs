@@ -185,6 +185,7 @@ pub(crate) async fn manager(args: ManagerArgs) -> Result<u8, Failure> {
         bases_awaited: args.bases,
         wait_max: args.wait,
         silent_after: args.silent_after,
+        take_over_after: Some(args.take_over_after).filter(|after| !after.is_zero()),
     };
     let ready = args.process.ready_file.clone();
     let ended = marchland_manager::run(options, watch, |link| {

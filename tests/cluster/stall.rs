@@ -109,6 +109,7 @@ fn manager(process: ProcessOptions) -> ManagerOptions {
         wait_max: Duration::from_secs(60),
         // A peer is to stand still for longer than that would be, and nobody is to be given up.
         silent_after: Duration::from_secs(60),
+        take_over_after: None,
     }
 }
 

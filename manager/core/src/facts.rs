@@ -1,7 +1,7 @@
 //! What a plan rests on.
 
 use crate::Slow;
-use marchland_common::cluster::{Member, SlotMove, SlotOwner};
+use marchland_common::cluster::{Member, SlotMove, SlotOwner, TakeOverState};
 use marchland_common::order::{Incarnation, Node, NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::{Layout, Rect};
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,15 @@ pub struct CellLoad {
     pub reals: u64,
 }
 
+/// Where a baseapp's log is, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPlace {
+    /// The life that wrote to it last.
+    pub life: Incarnation,
+    /// Its folder; empty if others cannot find it.
+    pub folder: String,
+}
+
 /// Everything that the planner looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
@@ -39,6 +48,14 @@ pub struct Facts {
     pub moves: BTreeMap<Node, Vec<SlotMove>>,
     /// Baseapps of which nothing is asked for a while.
     pub slow: Slow,
+    /// Lives of baseapps that say that they take nothing at present.
+    pub unwilling: BTreeSet<Node>,
+    /// The log of each baseapp.
+    pub logs: BTreeMap<NodeName, LogPlace>,
+    /// Baseapps that have been away for so long that others take their slots over.
+    pub overdue: BTreeSet<NodeName>,
+    /// What lives of baseapps say about slots that they take over.
+    pub takes: BTreeMap<Node, Vec<TakeOverState>>,
     /// The layouts that stand.
     pub layouts: BTreeMap<SpaceId, Layout>,
     /// The spaces that are wanted.
@@ -54,6 +71,14 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Of these baseapps the lives that wrote to their logs last. One that never wrote to it has
+    /// nothing to be given up for, and may be reading it.
+    #[must_use]
+    pub fn lives_of(&self, names: &BTreeSet<NodeName>) -> BTreeSet<Node> {
+        let logs = self.logs.iter().filter(|(name, _)| names.contains(name));
+        logs.map(|(name, log)| Node { name: *name, incarnation: log.life }).collect()
+    }
+
     /// The present life of each baseapp that was not given up.
     pub(crate) fn present_bases(&self) -> BTreeMap<NodeName, Node> {
         let nodes = self.members.iter().map(|m| m.node);

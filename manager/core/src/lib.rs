@@ -5,18 +5,24 @@
 //! made from older facts fails there as a whole and is made anew. Orders to baseapps are said again
 //! with every plan until a report or a key shows that they were heard.
 
+mod absence;
 mod cells;
 mod facts;
+mod lost;
 mod moves;
 mod patience;
 mod plan;
 mod slots;
 mod split;
+mod takes;
 pub mod verdict;
 
-pub use facts::{CellLoad, Facts, SpaceSpec};
+pub use absence::Absence;
+pub use facts::{CellLoad, Facts, LogPlace, SpaceSpec};
+pub use lost::{Lost, LostState};
 pub use moves::{Give, MOVES_MAX};
-pub use patience::{MOVE_MAX_MS, Patience, SLOW_FOR_MS, Slow};
+pub use patience::{ASK_AGAIN_MS, MOVE_MAX_MS, Patience, SLOW_FOR_MS, Slow};
 pub use plan::{Plan, Write, plan};
 pub use slots::SLOTS;
 pub use split::split;
+pub use takes::Take;

@@ -172,7 +172,10 @@ impl<'a> Moves<'a> {
     }
 
     fn least(&self) -> Option<NodeName> {
-        let takers = self.serving.iter().filter(|(name, _)| self.takes(name));
+        let willing = |name: &NodeName| {
+            self.alive.get(name).is_some_and(|node| !self.facts.unwilling.contains(node))
+        };
+        let takers = self.serving.iter().filter(|(name, _)| self.takes(name) && willing(name));
         takers.min_by_key(|(name, n)| (**n, **name)).map(|(name, _)| *name)
     }
 

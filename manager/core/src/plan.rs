@@ -2,9 +2,10 @@
 
 use crate::cells::{Candidates, balance, first_layout, healed};
 use crate::moves::{Give, plan_moves};
-use crate::{Facts, slots};
+use crate::takes::{Take, plan_takes};
+use crate::{Facts, Lost, slots};
 use marchland_common::cluster::MemberState;
-use marchland_common::order::{NodeKind, NodeName, SlotId, SpaceId};
+use marchland_common::order::{Node, NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::Layout;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,6 +16,16 @@ pub enum Write {
     /// A slot gets its keeper: its first one, its next one when a move is through, or the present
     /// one anew when a move is called off.
     Slot(SlotId, NodeName),
+    /// A slot goes from the log of a life that is over to the life that holds what the log says,
+    /// if that one is still registered and nobody of the name of the other is.
+    TakeOver {
+        /// The slot.
+        slot: SlotId,
+        /// The life that wrote the log.
+        from: Node,
+        /// The life that keeps it from here on.
+        to: Node,
+    },
     /// A space gets a layout; the one before it, if any, has version − 1.
     Layout(Layout),
     /// A space that nobody wants any more.
@@ -28,6 +39,10 @@ pub struct Plan {
     pub writes: Vec<Write>,
     /// What baseapps are to give away.
     pub gives: Vec<Give>,
+    /// What baseapps are to take over.
+    pub takes: Vec<Take>,
+    /// Baseapps that are lost and keep slots.
+    pub lost: Vec<Lost>,
     /// What is missing before the world is whole, in words.
     pub waiting: Vec<String>,
 }
@@ -38,6 +53,7 @@ pub fn plan(facts: &Facts) -> Plan {
     let mut plan = Plan::default();
     plan_slots(facts, &mut plan);
     plan_moves(facts, &mut plan);
+    plan_takes(facts, &mut plan);
     plan_spaces(facts, &mut plan);
     plan
 }

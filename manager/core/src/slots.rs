@@ -1,7 +1,7 @@
 //! Base slots: 256 for ever, spread over the baseapps that are there at the beginning.
 //!
-//! A slot is never taken from a baseapp that is away: its log is on that baseapp's disk, and it
-//! comes back with it. One that is there gives it away itself.
+//! A slot is where its log is. One whose keeper is there is given away by that one itself; one
+//! whose keeper is away waits for it, or for whoever gets hold of its log.
 
 use marchland_common::order::{NodeName, SlotId};
 use std::collections::BTreeMap;

@@ -39,6 +39,7 @@ fn carry_out(facts: &mut Facts, plan: &Plan) {
             Write::Layout(layout) => {
                 facts.layouts.insert(layout.space, layout.clone());
             }
+            Write::TakeOver { slot, .. } => panic!("nobody is lost: slot {slot}"),
             Write::RemoveSpace(space) => {
                 facts.layouts.remove(space);
             }

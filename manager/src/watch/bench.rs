@@ -3,11 +3,13 @@
 
 use super::board::Board;
 use super::{now_ms, prober};
+use crate::lead::logs;
 use crate::watch::Roster;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use marchland_common::order::{Node, NodeKind};
+use marchland_common::order::{Node, NodeName};
 use marchland_manager_core::verdict::{self, Brake, Judge, JudgeConfig, Judged, Judgement, Look};
+use marchland_manager_core::{Absence, Facts};
 use marchland_runtime::coord::{
     CoordClient, LeaderError, Leadership, Tombstone, TombstoneError, TombstoneMode,
     TombstoneOutcome, Verdict, tombstone,
@@ -30,19 +32,22 @@ pub(crate) struct Findings {
     pub(crate) brake: Option<Brake>,
     /// Who would be, if it were not for the brake.
     pub(crate) withheld: BTreeSet<Node>,
-    /// Baseapps that are lost, and whose slots wait for them.
+    /// Baseapps that are lost and keep slots, and whose slots nobody takes over yet.
     pub(crate) lost_bases: BTreeSet<Node>,
+    /// For how long those slots wait for them; for ever without.
+    pub(crate) take_over_after: Option<Duration>,
 }
 
 impl Findings {
-    fn of(judgement: &Judgement) -> Self {
-        let lost = judgement.verdicts.iter().filter(|j| {
-            j.node.name.kind == NodeKind::Base && j.verdict != verdict::Verdict::Replaced
-        });
+    /// What a judgement comes to, of baseapps that the others wait for.
+    fn of(judgement: &Judgement, waits_for: impl Fn(NodeName) -> bool) -> Self {
+        let mut lost_bases = judgement.lost_bases();
+        lost_bases.retain(|node| waits_for(node.name));
         Self {
             brake: judgement.brake,
             withheld: judgement.withheld.iter().map(|j| j.node).collect(),
-            lost_bases: lost.map(|j| j.node).collect(),
+            lost_bases,
+            take_over_after: None,
         }
     }
 
@@ -53,7 +58,10 @@ impl Findings {
             true => format!("no verdicts at present: {brake}"),
             false => format!("no verdicts at present, about {} too: {brake}", spared.join(", ")),
         });
-        let lost = self.lost_bases.iter().map(|b| format!("{b} is lost; its slots wait for it"));
+        let lost = self.lost_bases.iter().map(|b| match self.take_over_after {
+            Some(after) => format!("{b} is lost; others take its slots over after {after:?}"),
+            None => format!("{b} is lost; its slots wait for it"),
+        });
         brake.into_iter().chain(lost).collect()
     }
 }
@@ -70,6 +78,10 @@ pub(crate) struct Bench<'a> {
     pub(crate) by: String,
     /// For how long a process must be silent to everybody.
     pub(crate) silent_after: Duration,
+    /// After what time others take over the slots of a lost baseapp; never without.
+    pub(crate) take_over_after: Option<Duration>,
+    /// Baseapps whose slots others are to take over.
+    pub(crate) overdue: &'a watch::Sender<BTreeSet<NodeName>>,
     /// The address of this machine from which they are asked.
     pub(crate) dial_from: Option<IpAddr>,
 }
@@ -85,7 +97,7 @@ impl Bench<'_> {
     }
 
     async fn judge(&self, board: &Board) -> LeaderError {
-        let mut judge = Judge::new(self.config());
+        let (mut judge, mut absence) = (Judge::new(self.config()), Absence::default());
         let mut due = Instant::now();
         let mut writing: BTreeSet<Node> = BTreeSet::new();
         let mut writes = FuturesUnordered::new();
@@ -94,8 +106,9 @@ impl Bench<'_> {
                 () = sleep_until(due) => {
                     due = Instant::now() + LOOK_EVERY;
                     let judgement = judge.look(&self.look(board));
+                    let overdue = self.overdue(&judgement, &mut absence);
                     self.note(&judgement);
-                    for judged in judgement.to_bury().filter(|j| writing.insert(j.node)) {
+                    for judged in judgement.to_bury(&overdue).filter(|j| writing.insert(j.node)) {
                         writes.push(self.bury(judged.clone()));
                     }
                 }
@@ -142,13 +155,34 @@ impl Bench<'_> {
         look
     }
 
+    /// Finds out whose slots others are to take over by now, and names the lives that kept them.
+    fn overdue(&self, judgement: &Judgement, absence: &mut Absence) -> BTreeSet<Node> {
+        let facts = facts_of_lives(&self.feed.seen());
+        let after_ms = self.take_over_after.map(as_ms);
+        let overdue = absence.overdue(&facts, &judgement.lost_bases(), (now_ms(), after_ms));
+        let lives = facts.lives_of(&overdue);
+        self.overdue.send_if_modified(|old| {
+            for name in overdue.difference(old) {
+                tracing::warn!(base = %name, "it has been away for too long; others take its slots over");
+            }
+            let before = std::mem::replace(old, overdue);
+            before != *old
+        });
+        lives
+    }
+
     /// Says what is new, and counts it.
     fn note(&self, judgement: &Judgement) {
         if let Some(ms) = judgement.paused_ms {
             tracing::warn!(ms, "this manager was away; what it knew of the others is void");
             self.counters.counter("judge_paused").add(1);
         }
-        let new = Findings::of(judgement);
+        let (seen, overdue) = (self.feed.seen(), self.overdue.borrow().clone());
+        let waits_for = |name: NodeName| {
+            !overdue.contains(&name) && seen.slots.iter().any(|slot| slot.base == name)
+        };
+        let take_over_after = self.take_over_after;
+        let new = Findings { take_over_after, ..Findings::of(judgement, waits_for) };
         let old = self.findings.borrow().clone();
         if new == old {
             return;
@@ -158,7 +192,7 @@ impl Bench<'_> {
             self.counters.counter("verdicts_withheld").add(1);
         }
         for lost in new.lost_bases.difference(&old.lost_bases) {
-            tracing::error!(node = %lost, "a baseapp is lost; its slots wait for it");
+            tracing::error!(node = %lost, "a baseapp is lost; its slots wait for it, for a while");
             self.counters.counter("bases_lost").add(1);
         }
         if new.brake.is_some() && old.brake.is_none() {
@@ -187,10 +221,24 @@ impl Bench<'_> {
     }
 }
 
-/// Who owns cells, whether or not anybody ever saw them.
+/// Who owns cells, and who wrote the logs that slots are in, whether or not anybody ever saw them.
 fn owners(seen: &Seen) -> BTreeSet<Node> {
     let cells = seen.spaces.values().flat_map(|value| value.layout.cells());
-    cells.filter_map(|cell| cell.owner).collect()
+    let keeps = |name: &NodeName| seen.slots.iter().any(|slot| slot.base == *name);
+    let logs = seen.logs.iter().filter(|(name, _)| keeps(name));
+    let logs = logs.map(|(name, (log, _))| Node { name: *name, incarnation: log.incarnation });
+    cells.filter_map(|cell| cell.owner).chain(logs).collect()
+}
+
+/// What absence is judged by.
+fn facts_of_lives(seen: &Seen) -> Facts {
+    Facts {
+        members: seen.core_members(),
+        dead: seen.dead.clone(),
+        slots: seen.slots.clone(),
+        logs: logs(seen),
+        ..Facts::default()
+    }
 }
 
 fn as_ms(duration: Duration) -> u64 {

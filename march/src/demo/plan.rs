@@ -75,6 +75,8 @@ impl Plan {
             self.args.cells.to_string(),
             "--bases".to_owned(),
             self.args.bases.to_string(),
+            "--take-over-after".to_owned(),
+            format!("{}ms", self.args.take_over_after.as_millis()),
         ];
         self.process(Role::Manager, "manager", &format!("manager-{number}"), etcd, &more)
     }

@@ -53,7 +53,7 @@ mod tests {
         };
         let members = of.iter().map(member).collect();
         let (spaces, reasons, leader) = Default::default();
-        StatusJson { ready: true, tick: 1, members, spaces, reasons, leader }
+        StatusJson { ready: true, tick: 1, members, spaces, reasons, leader, lost: Vec::new() }
     }
 
     #[test]

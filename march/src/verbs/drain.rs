@@ -176,7 +176,8 @@ mod tests {
         let cells = vec![cell("base-1"), cell("cell-2")];
         let spaces = vec![SpaceJson { id: 1, version: 1, cells }];
         let (reasons, leader) = Default::default();
-        StatusJson { ready: true, tick: 9, members: vec![member], spaces, reasons, leader }
+        let members = vec![member];
+        StatusJson { ready: true, tick: 9, members, spaces, reasons, leader, lost: Vec::new() }
     }
 
     #[test]

@@ -20,6 +20,19 @@ pub(crate) struct StatusJson {
     pub(crate) reasons: Vec<String>,
     /// The manager that leads; empty if none is known to.
     pub(crate) leader: String,
+    pub(crate) lost: Vec<LostJson>,
+}
+
+/// A baseapp that has been away for so long that others take its slots over.
+#[derive(Debug, Serialize)]
+pub(crate) struct LostJson {
+    pub(crate) name: String,
+    pub(crate) incarnation: u64,
+    pub(crate) slots: u32,
+    pub(crate) state: String,
+    pub(crate) takers: Vec<String>,
+    pub(crate) reason: String,
+    pub(crate) log: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,6 +92,15 @@ impl From<StatusReply> for StatusJson {
                 .map(|c| CellJson { id: c.id, rect: c.rect, owner: c.owner })
                 .collect(),
         };
+        let lost = |l: marchland_proto::operator::LostStatus| LostJson {
+            name: l.name,
+            incarnation: l.incarnation,
+            slots: l.slots,
+            state: l.state,
+            takers: l.takers,
+            reason: l.reason,
+            log: l.log,
+        };
         Self {
             ready: reply.ready,
             tick: reply.tick,
@@ -86,6 +108,7 @@ impl From<StatusReply> for StatusJson {
             spaces: reply.spaces.into_iter().map(space).collect(),
             reasons: reply.reasons,
             leader: reply.leader,
+            lost: reply.lost.into_iter().map(lost).collect(),
         }
     }
 }

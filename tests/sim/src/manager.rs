@@ -164,7 +164,8 @@ impl Run {
             reports,
             store_answered_ms: self.manager.answered_ms,
         };
-        self.manager.judge.look(&look).to_bury().map(|judged| judged.node).collect()
+        let judgement = self.manager.judge.look(&look);
+        judgement.to_bury(&BTreeSet::new()).map(|judged| judged.node).collect()
     }
 
     fn ask(&mut self, node: Node) {

@@ -274,6 +274,7 @@ impl Store {
                     let done = self.put_slot(now, slot, base, owner.map(|owner| owner.term));
                     moved += u64::from(done && owner.is_some_and(|owner| owner.base != base));
                 }
+                Write::TakeOver { slot, .. } => unreachable!("nobody is asked to take {slot} over"),
                 Write::Layout(layout) => self.put_layout(now, &layout),
                 Write::RemoveSpace(space) => unreachable!("space {space} was just asked for"),
             }

@@ -6,7 +6,7 @@ use super::{Brake, Look};
 use marchland_common::cluster::MemberState;
 use marchland_common::order::{Node, NodeKind, NodeName};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The bounds of a judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,12 +63,22 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The verdicts that a tombstone may follow. A baseapp's entities live in its log: while
-    /// nobody else can serve them, its verdict is a fact for the operator and takes nothing away.
-    pub fn to_bury(&self) -> impl Iterator<Item = &Judged> {
-        self.verdicts
-            .iter()
-            .filter(|j| j.node.name.kind == NodeKind::Cell || j.verdict == Verdict::Replaced)
+    /// The verdicts that a tombstone may follow. A baseapp's entities live in its log: until it is
+    /// overdue, and others are to take them over, its verdict is a fact for the operator and takes
+    /// nothing away.
+    pub fn to_bury<'a>(&'a self, overdue: &'a BTreeSet<Node>) -> impl Iterator<Item = &'a Judged> {
+        self.verdicts.iter().filter(|judged| {
+            let node = judged.node;
+            let is_free = node.name.kind == NodeKind::Cell || overdue.contains(&node);
+            is_free || judged.verdict == Verdict::Replaced
+        })
+    }
+
+    /// Lives of baseapps that nobody finds or hears.
+    #[must_use]
+    pub fn lost_bases(&self) -> BTreeSet<Node> {
+        let bases = self.verdicts.iter().filter(|j| j.node.name.kind == NodeKind::Base);
+        bases.filter(|j| j.verdict != Verdict::Replaced).map(|j| j.node).collect()
     }
 }
 

@@ -7,11 +7,12 @@
 //!
 //! ```
 //! use marchland_manager_core::verdict::{Judge, JudgeConfig, Look};
+//! use std::collections::BTreeSet;
 //!
 //! let mut judge = Judge::new(JudgeConfig::default());
 //! // Every 50 ms or so, for as long as this manager leads:
 //! let judgement = judge.look(&Look { now_ms: 50, ..Look::default() });
-//! for judged in judgement.to_bury() {
+//! for judged in judgement.to_bury(&BTreeSet::new()) {
 //!     // Write the tombstone of `judged.node`. If that fails, the next look says it again.
 //! }
 //! ```

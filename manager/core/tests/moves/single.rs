@@ -151,6 +151,21 @@ fn nothing_is_given_to_a_life_that_said_nothing_yet() {
 }
 
 #[test]
+fn nothing_new_is_given_to_who_takes_nothing_at_present_and_what_is_on_its_way_goes_on() {
+    let mut stage = Stage::new(2);
+    stage.facts.unwilling.extend(stage.life(2));
+    stage.drain(1);
+    assert_eq!(stage.plan(), Plan::default());
+    let mut stage = leaving();
+    stage.facts.unwilling.extend(stage.life(2));
+    stage.report();
+    assert_eq!(stage.plan(), Plan::default(), "it is not called off either");
+    stage.advance(|_| true);
+    stage.report();
+    assert_eq!(stage.plan().writes.len(), MOVES_MAX);
+}
+
+#[test]
 fn a_move_goes_on_with_the_next_life_of_either_side() {
     for number in [1, 2] {
         let mut stage = leaving();

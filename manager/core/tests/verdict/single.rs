@@ -165,17 +165,21 @@ fn who_left_in_order_is_given_up_when_it_is_gone_and_is_no_loss() {
 }
 
 #[test]
-fn the_verdict_about_a_baseapp_is_a_fact_and_no_tombstone_unless_it_was_replaced() {
+fn the_verdict_about_a_baseapp_is_a_fact_and_no_tombstone_unless_it_is_overdue_or_was_replaced() {
     let mut stage = Stage::new(3, 2).kill(base(2), 2_010);
     let story = stage.run(0, 4_000);
     let (_, last) = story.last().unwrap();
     assert_eq!(last.verdicts.len(), 1);
-    assert_eq!(last.to_bury().count(), 0);
+    let nobody = BTreeSet::new();
+    assert_eq!(last.to_bury(&nobody).count(), 0);
+    assert_eq!(last.lost_bases(), BTreeSet::from([base(2)]));
+    let buried = |overdue: Node| last.to_bury(&BTreeSet::from([overdue])).count();
+    assert_eq!((buried(base(2)), buried(base(1))), (1, 0), "only of whom there is a verdict");
     let later = Node::new(NodeKind::Base, 2, 99);
     stage.fates.insert(later, super::stage::Fate::default());
     stage.unregistered.insert(base(2), 0);
     let replaced = stage.look(4_000);
-    assert_eq!(replaced.to_bury().map(|j| j.node).collect::<Vec<_>>(), [base(2)]);
+    assert_eq!(replaced.to_bury(&nobody).map(|j| j.node).collect::<Vec<_>>(), [base(2)]);
 }
 
 #[test]

@@ -173,7 +173,7 @@ impl Stage {
     pub fn look(&mut self, now_ms: u64) -> Judgement {
         let look = self.look_at(now_ms);
         let judgement = self.judge.look(&look);
-        self.dead.extend(judgement.to_bury().map(|j| j.node.incarnation));
+        self.dead.extend(judgement.to_bury(&BTreeSet::new()).map(|j| j.node.incarnation));
         judgement
     }
 
