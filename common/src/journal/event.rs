@@ -217,6 +217,42 @@ pub enum Event {
     /// What this base has of a slot that it keeps under this term, from here on or for a while, was
     /// read out of the log of a lost base, up to this record: later ones count for nothing.
     SlotAdopted { slot: SlotId, term: Term, from: Node, through: Lsn },
+
+    // On the way to an owner. Older builds do not read what holds these.
+    /// A base sent a command to the entity's owner: once for each grant.
+    CommandSent { entity: EntityId, epoch: Epoch, session: SessionId, n: u64, to: Node },
+    /// A command came to an owner and waits there.
+    CommandHeld { entity: EntityId, epoch: Epoch, session: SessionId, n: u64, why: HeldWhy },
+    /// A command is dropped unrun by who owns the entity no more; its base has it still, and sends
+    /// it to whoever owns the entity next.
+    CommandDropped { entity: EntityId, session: SessionId, n: u64, base: Option<Node> },
+    /// A base sent a message to the owner of its receiver: once for each grant.
+    MessageSent { entity: EntityId, epoch: Epoch, source: EntityId, out_seq: u64, to: Node },
+    /// A message came to an owner and waits there.
+    MessageHeld { entity: EntityId, epoch: Epoch, source: EntityId, out_seq: u64, why: HeldWhy },
+    /// A message is dropped unrun, as a command is.
+    MessageDropped { entity: EntityId, source: EntityId, out_seq: u64, base: Option<Node> },
+    /// An entity sent a signal; to another process, or if there is none, within this one.
+    SignalSent { source: EntityId, epoch: Epoch, to: EntityId, n: u64, peer: Option<Node> },
+    /// A signal came to a process where its receiver is not real, and was sent on.
+    SignalForwarded { to: EntityId, source: EntityId, epoch: Epoch, n: u64, hops: u8, peer: Node },
+    /// A signal came before one that its sender had sent earlier, and waits for it.
+    SignalHeld { to: EntityId, source: EntityId, epoch: Epoch, n: u64 },
+}
+
+/// Why something waits at an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HeldWhy {
+    /// The entity is frozen for a handoff.
+    Handoff,
+    /// No base serves its slot: it is on its way.
+    SlotMoves,
+    /// The window is closed: too much is not durable.
+    Window,
+    /// The process's journal is too far behind.
+    Journal,
+    /// It must not run before something else of its sender.
+    Earlier,
 }
 
 /// Why a real ended at a cellapp.

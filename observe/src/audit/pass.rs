@@ -188,7 +188,7 @@ pub fn run(journals: &Journals, options: &AuditOptions) -> (Verdict, Summary) {
         options,
         state: State::new(journals),
         sight: Sight::of(journals),
-        numbers: Numbers::new(journals.processes().len()),
+        numbers: Numbers::from(journals.first_numbers()),
         subjects: Subjects::new(),
         slots,
         figures: Figures::default(),

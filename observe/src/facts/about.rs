@@ -16,7 +16,8 @@ pub struct About {
     pub epoch: Option<Epoch>,
     /// The step, or the ghost sequence.
     pub seq: Option<Seq>,
-    /// The command (`s<session>/<n>`) or message (`<source>:<number>`).
+    /// The command (`s<session>/<n>`), message (`<source>:<number>`) or signal
+    /// (`~<source>.<epoch>><receiver>/<number>`).
     pub msg: Option<String>,
     /// The other process.
     pub peer: Option<Node>,
@@ -57,6 +58,11 @@ impl About {
         self
     }
 
+    fn signal(self, (source, epoch): (EntityId, Epoch), to: EntityId, n: u64) -> Self {
+        let msg = Some(format!("~{source}.{epoch}>{to}/{n}"));
+        Self { msg, other: Some(source), ..self }
+    }
+
     /// Whether the event concerns this entity.
     #[must_use]
     pub fn concerns(&self, entity: EntityId) -> bool {
@@ -67,7 +73,8 @@ impl About {
 /// Whom and what an event is about.
 #[must_use]
 pub fn about(event: &Event) -> About {
-    at_cell(event).or_else(|| at_base(event)).unwrap_or_else(|| elsewhere(event))
+    let at_cell = at_cell(event).or_else(|| waiting(event)).or_else(|| signal(event));
+    at_cell.or_else(|| at_base(event)).unwrap_or_else(|| elsewhere(event))
 }
 
 fn at_cell(event: &Event) -> Option<About> {
@@ -96,10 +103,7 @@ fn at_cell(event: &Event) -> Option<About> {
         Event::MessageRun { entity, epoch, source, out_seq, .. } => {
             About::of(entity).under(epoch).other(source).message(source, out_seq)
         }
-        Event::SignalRun { to, source, epoch, .. }
-        | Event::SignalSkipped { to, source, epoch, .. } => {
-            About::of(to).other(source).under(epoch)
-        }
+        Event::SignalSkipped { to, source, epoch, .. } => About::of(to).other(source).under(epoch),
         Event::GhostApplied { entity, owner, epoch, seq, .. } => {
             About::of(entity).at(epoch, seq).peer(owner)
         }
@@ -107,6 +111,42 @@ fn at_cell(event: &Event) -> Option<About> {
             About::of(entity).other(witness)
         }
         Event::ViewRestarted { witness, .. } => About::of(witness),
+        _ => return None,
+    })
+}
+
+/// What waits at owners, or turns back there.
+fn waiting(event: &Event) -> Option<About> {
+    Some(match *event {
+        Event::CommandHeld { entity, epoch, session, n, .. } => {
+            About::of(entity).under(epoch).command(session, n)
+        }
+        Event::CommandDropped { entity, session, n, base } => {
+            About { peer: base, ..About::of(entity).command(session, n) }
+        }
+        Event::MessageHeld { entity, epoch, source, out_seq, .. } => {
+            About::of(entity).under(epoch).other(source).message(source, out_seq)
+        }
+        Event::MessageDropped { entity, source, out_seq, base } => {
+            About { peer: base, ..About::of(entity).other(source).message(source, out_seq) }
+        }
+        _ => return None,
+    })
+}
+
+fn signal(event: &Event) -> Option<About> {
+    Some(match *event {
+        Event::SignalSent { source, epoch, to, n, peer } => {
+            // It is the sender's doing.
+            let about = About::of(source).under(epoch).signal((source, epoch), to, n);
+            About { other: Some(to), peer, ..about }
+        }
+        Event::SignalForwarded { to, source, epoch, n, peer, .. } => {
+            About::of(to).under(epoch).signal((source, epoch), to, n).peer(peer)
+        }
+        Event::SignalHeld { to, source, epoch, n } | Event::SignalRun { to, source, epoch, n } => {
+            About::of(to).under(epoch).signal((source, epoch), to, n)
+        }
         _ => return None,
     })
 }
@@ -143,6 +183,12 @@ fn at_base(event: &Event) -> Option<About> {
         }
         Event::MessageTaken { entity, source, out_seq, .. } => {
             About::of(entity).other(source).message(source, out_seq)
+        }
+        Event::CommandSent { entity, epoch, session, n, to } => {
+            About::of(entity).under(epoch).command(session, n).peer(to)
+        }
+        Event::MessageSent { entity, epoch, source, out_seq, to } => {
+            About::of(entity).under(epoch).other(source).message(source, out_seq).peer(to)
         }
         Event::MessageClosed { source, out_seq } | Event::Burned { source, out_seq, .. } => {
             About::of(source).message(source, out_seq)
@@ -222,6 +268,8 @@ fn detail(event: &Event, out: &mut String) {
         Event::Unfrozen { reason, .. } | Event::HandoffRefused { reason, .. } => {
             write!(out, " {reason:?}")
         }
+        Event::CommandHeld { why, .. } | Event::MessageHeld { why, .. } => write!(out, " {why:?}"),
+        Event::SignalForwarded { hops, .. } => write!(out, " hop {hops}"),
         Event::Refusal { reason, count, .. } => write!(out, " {} x{count}", reason.name()),
         Event::SlotTaken { slot, term, .. } => write!(out, " {slot} term {term}"),
         Event::SlotFrozen { slot, term, to, .. } => write!(out, " {slot} term {term} for {to}"),

@@ -98,4 +98,13 @@ kinds! {
     LinkEnded => "link_ended",
     Listed => "listed",
     SlotAdopted => "slot_adopted",
+    CommandSent => "command_sent",
+    CommandHeld => "command_held",
+    CommandDropped => "command_dropped",
+    MessageSent => "message_sent",
+    MessageHeld => "message_held",
+    MessageDropped => "message_dropped",
+    SignalSent => "signal_sent",
+    SignalForwarded => "signal_forwarded",
+    SignalHeld => "signal_held",
 }

@@ -31,6 +31,8 @@ pub struct Journals {
 #[derive(Clone, Debug)]
 pub struct Process {
     node: Node,
+    /// The number of its first fact.
+    first: u64,
     header: Option<JournalHeader>,
     body: Body,
     gaps: Vec<(u64, u64)>,
@@ -54,6 +56,25 @@ impl Journals {
             records.into_iter().for_each(|record| process.push(record));
         }
         Self { processes: processes.into_values().collect(), ..Self::default() }
+    }
+
+    /// The same of journals whose beginnings are elsewhere: with each life comes the number of its
+    /// first fact here.
+    #[must_use]
+    pub fn from_windows(all: Vec<(Node, u64, Vec<Record>)>) -> Self {
+        let firsts: Vec<(Node, u64)> = all.iter().map(|(node, first, _)| (*node, *first)).collect();
+        let records = all.into_iter().map(|(node, _, records)| (node, records)).collect();
+        let mut journals = Self::from_records(records);
+        for process in &mut journals.processes {
+            let first = firsts.iter().find(|(node, _)| *node == process.node);
+            process.first = first.map_or(0, |(_, first)| *first);
+        }
+        journals
+    }
+
+    /// For each life the number of its first fact.
+    pub(crate) fn first_numbers(&self) -> Vec<u64> {
+        self.processes.iter().map(|process| process.first).collect()
     }
 
     /// All lives, by name and incarnation.
@@ -89,6 +110,7 @@ impl Process {
     fn empty(node: Node) -> Self {
         Self {
             node,
+            first: 0,
             header: None,
             body: Body::Plain(Vec::new()),
             gaps: Vec::new(),
@@ -149,6 +171,12 @@ impl Process {
     #[must_use]
     pub const fn header(&self) -> Option<&JournalHeader> {
         self.header.as_ref()
+    }
+
+    /// The number of its first fact: 0, unless what was before it is elsewhere.
+    #[must_use]
+    pub const fn first_number(&self) -> u64 {
+        self.first
     }
 
     /// How many output moments it holds.

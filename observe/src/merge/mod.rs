@@ -111,12 +111,6 @@ impl<'a> Walk<'a> {
         &self.clocks
     }
 
-    /// The clocks, when nothing more is read.
-    #[must_use]
-    pub fn into_clocks(self) -> Clocks {
-        self.clocks
-    }
-
     /// What was odd so far.
     #[must_use]
     pub fn oddities(&self) -> &[Oddity] {

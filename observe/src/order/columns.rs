@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! tick   cell-1@5               base-1@9               cell-2@6
-//! 1200   #12 stepped 258 e1 s4  .                      .
-//! 1200   #12 ------------------>#31 accepted 258 e1 s4 .
+//! 1200   :12 stepped 258 e1 s4  .                      .
+//! 1200   :12 ------------------>:31 accepted 258 e1 s4 .
 //! ```
 
 use super::Line;
@@ -34,7 +34,7 @@ pub fn columns(lines: &[Line]) -> Vec<String> {
 }
 
 fn cell(line: &Line) -> String {
-    format!("#{} {}", line.n, line.text)
+    format!(":{} {}", line.n, line.text)
 }
 
 fn row(line: &Line, names: &[String], width: usize) -> String {
@@ -44,7 +44,7 @@ fn row(line: &Line, names: &[String], width: usize) -> String {
     (0..names.len()).for_each(|at| text[at * width] = '.');
     let Some(at) = column(&own) else { return String::new() };
     for cause in &line.cause {
-        let (name, event) = cause.split_once(['#', ' ']).unwrap_or((cause, ""));
+        let (name, event) = cause.split_once([':', ' ']).unwrap_or((cause, ""));
         if let Some(from) = column(name) {
             draw_arrow(&mut text, from, at, width, event);
         }
@@ -60,12 +60,12 @@ fn draw_arrow(text: &mut [char], from: usize, to: usize, width: usize, event: &s
     if start < end {
         (start..end).for_each(|at| text[at] = '-');
         text[end - 1] = '>';
-        put(text, start, &format!("#{event} "), width - 2);
+        put(text, start, &format!(":{event} "), width - 2);
     } else {
         let tip = end + width - 2;
         (tip..start).for_each(|at| text[at] = '-');
         text[tip] = '<';
-        put(text, start, &format!("#{event}"), width - 1);
+        put(text, start, &format!(":{event}"), width - 1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The merged order as lines: one event each, with what it is about and what caused it.
 
-use super::EventId;
+use crate::causal::EventId;
 use crate::facts::{self, About, Kind};
 use crate::journals::Journals;
 use crate::merge::{At, Step, Walk};
@@ -12,13 +12,15 @@ use std::collections::VecDeque;
 /// One event of the merged order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
+    /// Its name: `cell-1@7:31`.
+    pub id: String,
     /// The process.
     pub proc: String,
     /// Its life.
     pub inc: u64,
     /// Its tick.
     pub tick: u64,
-    /// The event's number in its journal, from 0. A bundle has that of the record's first event.
+    /// The event's number in its journal: see [`EventId`].
     pub n: u64,
     /// What happened.
     pub kind: String,
@@ -32,7 +34,7 @@ pub struct Line {
     pub msg: Option<String>,
     /// Which other process.
     pub peer: Option<String>,
-    /// Which shown events of other processes it follows from: `cell-1@7#31`.
+    /// Which shown events of other processes it follows from: `cell-1@7:31`.
     pub cause: Vec<String>,
     /// The event in a few words.
     pub text: String,
@@ -66,6 +68,7 @@ impl OrderFilter {
 pub(crate) fn line_at(node: Node, tick: Tick, n: u64, event: &Event) -> Line {
     let About { entity, epoch, seq, msg, peer, .. } = facts::about(event);
     Line {
+        id: EventId { node, n }.to_string(),
         proc: node.name.to_string(),
         inc: node.incarnation.0,
         tick: tick.0,
@@ -90,7 +93,7 @@ pub fn order<'a>(journals: &'a Journals, filter: &OrderFilter) -> Lines<'a> {
         nodes: journals.processes().iter().map(|process| process.node()).collect(),
         walk: Walk::new(journals),
         filter: filter.clone(),
-        next_n: vec![0; count],
+        next_n: journals.first_numbers(),
         shown: vec![Vec::new(); count],
         places: 0,
         ready: VecDeque::new(),
@@ -125,11 +128,13 @@ impl Lines<'_> {
         let proc = step.proc as usize;
         let (node, moment) = (self.nodes[proc], &*step.moment);
         let first = self.next_n[proc];
-        self.next_n[proc] += moment.events.len() as u64;
+        let first_event = first + moment.received.len() as u64;
+        let first_sent = first_event + moment.events.len() as u64;
+        self.next_n[proc] = first_sent + moment.sent.len() as u64;
         let bundles = self.filter.bundles && self.filter.shows_tick(moment.tick);
         if bundles && self.filter.entity.is_none() {
-            for bundle in &moment.received {
-                let line = bundle_line(node, moment, first, "received", bundle);
+            for (n, bundle) in (first..).zip(&moment.received) {
+                let line = bundle_line(node, moment, n, "received", bundle);
                 self.ready.push_back(line);
             }
         }
@@ -138,7 +143,7 @@ impl Lines<'_> {
             if !self.filter.shows(moment.tick, &about) {
                 continue;
             }
-            let n = first + index as u64;
+            let n = first_event + index as u64;
             let at = At { proc: step.proc, record: step.record, event: index as u32 };
             let mut line = line_at(node, moment.tick, n, event);
             let causes = self.causes(at, &about, Kind::of(event));
@@ -149,8 +154,8 @@ impl Lines<'_> {
             self.ready.push_back(line);
         }
         if bundles && self.filter.entity.is_none() {
-            for bundle in &moment.sent {
-                let line = bundle_line(node, moment, first, "sent", bundle);
+            for (n, bundle) in (first_sent..).zip(&moment.sent) {
+                let line = bundle_line(node, moment, n, "sent", bundle);
                 self.ready.push_back(line);
             }
         }
@@ -209,6 +214,7 @@ pub(crate) fn moment_line(node: Node, moment: &TickRecord, n: u64) -> Line {
     };
     let (received, sent) = (list(&moment.received), list(&moment.sent));
     Line {
+        id: EventId { node, n }.to_string(),
         proc: node.name.to_string(),
         inc: node.incarnation.0,
         tick: moment.tick.0,
@@ -230,6 +236,7 @@ fn bundle_line(node: Node, moment: &TickRecord, n: u64, kind: &str, bundle: &Bun
         _ => Vec::new(),
     };
     Line {
+        id: EventId { node, n }.to_string(),
         proc: node.name.to_string(),
         inc: node.incarnation.0,
         tick: moment.tick.0,
