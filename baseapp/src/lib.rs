@@ -8,6 +8,7 @@ mod leaving;
 pub mod log;
 mod process;
 mod run;
+mod save_age;
 mod takeover;
 
 pub use belongs::Misfit;

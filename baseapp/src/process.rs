@@ -3,6 +3,7 @@
 use crate::door::{Look, OpenOrders};
 use crate::gateway::{Funnel, Told};
 use crate::log::{Log, LogReport};
+use crate::save_age::SaveAge;
 use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{
@@ -15,7 +16,7 @@ use marchland_common::order::{Lsn, NodeName, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::journal::ReleaseTicket;
 use marchland_runtime::process::{DrainOrder, Hold, HoldNews, MapFeed, Surroundings};
-use marchland_runtime::tick::{Spans, TickNow, TickProcess};
+use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,6 +61,8 @@ pub(crate) struct BaseTick {
     pub(crate) own_orders: Vec<BaseOrder>,
     /// Who is created when the world can take them.
     pub(crate) populate: Vec<BaseOrder>,
+    /// Since when its log made no progress.
+    pub(crate) save_age: SaveAge,
 }
 
 impl TickProcess for BaseTick {
@@ -224,10 +227,17 @@ impl BaseTick {
     }
 
     /// What an operator sees of it: `log_stalls` is the alarm.
-    fn show_log(&self) {
+    fn show_log(&mut self) {
         let Some(log) = &self.log else { return };
         let (stats, counters) = (log.stats(), &self.around.counters);
+        let [groups, waiting] =
+            [&stats.groups, &stats.queued_items].map(|figure| figure.load(Ordering::Relaxed));
+        counters.counter("log_age_us").set(self.save_age.us(groups, waiting, monotonic_ns()));
         for (name, figure) in [
+            ("log_records", &stats.records),
+            ("log_groups", &stats.groups),
+            ("log_bytes", &stats.bytes),
+            ("log_checkpoints", &stats.checkpoints),
             ("log_stalls", &stats.stalls),
             ("log_retries", &stats.retries),
             ("log_records_waiting", &stats.queued_items),

@@ -9,11 +9,12 @@ use crate::gateway::{
 use crate::leaving::Leaving;
 use crate::log::{Folder, Log, LogConfig, LogIdentity, MemoryDisk, OpenError, Storage, Unbegun};
 use crate::process::BaseTick;
+use crate::save_age::SaveAge;
 use crate::takeover::{Means, TakeOvers, entries};
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{BaseConfig, BaseOrder};
 use marchland_baseapp_core::log::{LogRecord, Recovered, replay};
-use marchland_common::order::{Node, Term};
+use marchland_common::order::Term;
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
     ClockValue, CoordClient, LOG_FOLDER, MetaValue, Registration, Watcher, WatcherOptions,
@@ -21,11 +22,11 @@ use marchland_runtime::coord::{
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
 use marchland_runtime::process::{
-    AdvertisedAddr, Bound, DrainOrder, HealthBoard, Introduction, LifeOver, MapFeed, PauseWatch,
-    PeerAddresses, PeerBook, ProcessOptions, Shutdown, ShutdownWatch, StartError, Started,
-    Surroundings, bind, bind_to_peers, life_over, open_journal, prepare_dir, start,
+    AdvertisedAddr, Bound, Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver,
+    MapFeed, Pages, PauseWatch, PeerAddresses, PeerBook, ProcessOptions, Shutdown, ShutdownWatch,
+    StartError, Started, Surroundings, UNFOUNDED, bind, bind_to_peers, life_over, open_journal,
+    prepare_dir, start,
 };
-use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -121,7 +122,7 @@ pub async fn run(
     extra.extend(log_to_take_over(&options).map(|log| (LOG_FOLDER.to_owned(), log)));
     let started = start(&process, link_door.advertised.clone(), extra).await?;
     ready(&link_door.advertised, &gateway);
-    let doors = Doors { link: link_door, client: client_door };
+    let doors = Bounds { link: link_door, client: client_door };
     let Started { coord, registration } = started;
     let ended = follow(&options, coord, &registration, doors, shutdown).await;
     if let Err(error) = registration.close(END_MAX).await {
@@ -136,8 +137,14 @@ fn log_to_take_over(options: &BaseOptions) -> Option<String> {
     std::path::absolute(folder).ok()?.into_os_string().into_string().ok()
 }
 
-struct Doors {
+/// Where it listens.
+struct Bounds {
     link: Bound,
+    client: Bound,
+}
+
+struct Doors {
+    link: Doorway,
     client: Bound,
 }
 
@@ -146,25 +153,36 @@ async fn follow(
     options: &BaseOptions,
     coord: CoordClient,
     registration: &Registration,
-    doors: Doors,
+    doors: Bounds,
     mut shutdown: ShutdownWatch,
 ) -> Result<(), BaseError> {
     let counters = coord.counters().clone();
     let watcher =
         Watcher::spawn(coord.clone(), coord.keys().root().to_owned(), WatcherOptions::default());
+    let node = registration.node();
+    let (health, drain) = (HealthBoard::default(), Some(DrainOrder::default()));
+    let about = Introduction { node, health, counters: counters.clone(), drain };
+    let pages = Pages::new(about.clone());
+    pages.show(LeaseSource(registration.proofs()));
+    pages.show(watcher.subscribe());
+    let mut doorway = Doorway::new(doors.link.listener, pages.clone());
     let (peers, addresses) = PeerBook::new();
     let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
         peers.tell(seen);
     });
-    let founded = tokio::select! {
-        founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string()))?,
-        () = shutdown.asked() => return Ok(()),
-        over = life_over(registration, &feed) => return Err(BaseError::Over(over)),
+    about.health.set(UNFOUNDED, true);
+    let founded = async {
+        tokio::select! {
+            founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string())).map(Some),
+            () = shutdown.asked() => Ok(None),
+            over = life_over(registration, &feed) => Err(BaseError::Over(over)),
+        }
     };
-    let (node, over) = (registration.node(), Arc::default());
-    let parts =
-        Parts { options, coord, registration, node, feed, counters, founded, shutdown, over };
-    parts.run(doors, addresses).await
+    let Some(founded) = doorway.meanwhile(founded).await? else { return Ok(()) };
+    about.health.set(UNFOUNDED, false);
+    let over = Arc::default();
+    let parts = Parts { options, coord, registration, about, pages, feed, founded, shutdown, over };
+    parts.run(Doors { link: doorway, client: doors.client }, addresses).await
 }
 
 /// What the threads and doors are made of.
@@ -172,9 +190,9 @@ struct Parts<'a> {
     options: &'a BaseOptions,
     registration: &'a Registration,
     coord: CoordClient,
-    node: Node,
+    about: Introduction,
+    pages: Pages,
     feed: MapFeed,
-    counters: Counters,
     founded: (MetaValue, ClockValue),
     shutdown: ShutdownWatch,
     /// This life was given up.
@@ -192,44 +210,45 @@ impl Parts<'_> {
         let ticks = TickConfig::of_key(&clock_key, step / 2);
         let clock = SharedClock::new(ticks.step_ns);
         let kinds = self.options.rules.kinds.clone();
-        let mut config = LinkConfig::new(meta.cluster_id, kinds.schema_hash(), self.node);
+        let mut config = LinkConfig::new(meta.cluster_id, kinds.schema_hash(), self.about.node);
         config.dial_from = self.options.process.dial_from;
         let times = config.times;
         let io = tokio::runtime::Handle::current();
         let (plane, links, observations) =
-            LinkPlane::start(config, clock.clone(), &self.counters, &io);
+            LinkPlane::start(config, clock.clone(), &self.about.counters, &io);
         addresses.follow(plane.clone());
+        self.pages.show(plane.clone());
         let (say, said) = crossbeam_channel::bounded(SAID_MAX);
         let (ask, asked) = crossbeam_channel::bounded(ASKED_MAX);
         let (look, looks) = crossbeam_channel::bounded(LOOKS_MAX);
         let rules = PlayRules { step, ..self.options.rules.clone() };
         let (closing, closed) = Shutdown::new();
         let gateway = Gateway::new(
-            self.node.name,
+            self.about.node.name,
             doors.client.advertised.clone(),
             self.feed.clone(),
             rules,
             say,
-            self.counters.clone(),
+            self.about.counters.clone(),
             closed,
         );
-        let base = BaseConfig::new(self.node, self.options.process.seed, clock_key.step_us);
+        let base = BaseConfig::new(self.about.node, self.options.process.seed, clock_key.step_us);
         let base = BaseConfig { ids_from, ..base };
         let core = BaseCore::new(base, kinds.clone(), recovered);
         let journal = open_journal(
             &self.options.process,
             (meta.cluster_id, kinds.schema_hash()),
-            self.node,
+            self.about.node,
             core.snapshot(),
-            &self.counters,
+            &self.about.counters,
         )?;
-        let (health, counters) = (HealthBoard::default(), self.counters.clone());
-        let around = Surroundings::new(journal, links, pauses, health.clone(), counters.clone());
+        let Introduction { health, counters, .. } = self.about.clone();
+        let around = Surroundings::new(journal, links, pauses, health, counters, ticks.step_ns);
         let (moves, moving) = watch::channel(Vec::new());
         let (adopted, adopting) = watch::channel(Vec::new());
         let own_log = self.options.disk.is_none().then(|| log_folder(&self.options.process));
         let takeovers = TakeOvers::new(Means {
-            me: self.node,
+            me: self.about.node,
             cluster: meta.cluster_id,
             kinds: kinds.clone(),
             own_log,
@@ -237,19 +256,19 @@ impl Parts<'_> {
             adopted: adopting,
             seen: self.feed.subscribe(),
         });
-        let drain = DrainOrder::default();
+        let drain = self.about.drain.clone().unwrap_or_default();
         let door = Door {
-            about: Introduction { node: self.node, health, counters, drain: Some(drain.clone()) },
+            about: self.about.clone(),
             kinds,
             step,
             looks: look,
             orders: ask,
-            open: Arc::new(OpenOrders::new(self.node.incarnation)),
+            open: Arc::new(OpenOrders::new(self.about.node.incarnation)),
             moves: moving,
             takeovers,
         };
         let tick = BaseTick {
-            name: self.node.name,
+            name: self.about.node.name,
             over: self.over.clone(),
             core,
             log: Some(log),
@@ -268,9 +287,11 @@ impl Parts<'_> {
             log_lost: false,
             own_orders: Vec::new(),
             populate: if is_new { self.options.populate.clone() } else { Vec::new() },
+            save_age: SaveAge::default(),
         };
-        let ticking = TickLoop::start(ticks, clock, observations, waker, &self.counters, tick)
-            .map_err(|e| BaseError::Tick(e.to_string()))?;
+        let ticking =
+            TickLoop::start(ticks, clock, observations, waker, &self.about.counters, tick)
+                .map_err(|e| BaseError::Tick(e.to_string()))?;
         let clients = Clients { gateway, closing };
         let served = self.serve(doors, &plane, &times, door, clients, &ticking).await;
         let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 3)).await;
@@ -299,9 +320,9 @@ impl Parts<'_> {
         };
         let inner = server(times)
             .add_service(plane.service())
-            .add_service(plane.witness(self.node))
+            .add_service(plane.witness(self.about.node))
             .add_service(ProcessServer::new(door))
-            .serve_with_incoming(incoming(doors.link.listener));
+            .serve_with_incoming(doors.link.grpc());
         let outer = server(times)
             .layer(MapRequestLayer::new(note_name::<tonic::body::Body>))
             .add_service(GatewayService::server(clients.gateway))
@@ -328,8 +349,8 @@ impl Parts<'_> {
     async fn open_log(&self, cluster: u64, waker: &Waker) -> Result<Opened, BaseError> {
         let identity = LogIdentity {
             cluster,
-            base: self.node.name.to_string(),
-            term: Term(self.node.incarnation.0),
+            base: self.about.node.name.to_string(),
+            term: Term(self.about.node.incarnation.0),
         };
         let folder = log_folder(&self.options.process);
         let storage: Box<dyn Storage> = match &self.options.disk {
@@ -349,7 +370,7 @@ impl Parts<'_> {
         let was_shortened = log.recovery().checkpoint.is_some();
         let is_new = !was_shortened && entries(log.recovery()).all(is_about_slots);
         let place = log_to_take_over(self.options).unwrap_or_default();
-        own_the_log(&self.options.process, &self.coord, self.node, place).await?;
+        own_the_log(&self.options.process, &self.coord, self.about.node, place).await?;
         let ids_from = before_the_log(self.options, &self.coord, &recovered.store).await?;
         let wake = waker.clone();
         let (log, _) = log.begin(LogConfig::STANDARD, Box::new(move || wake.wake()))?;

@@ -12,12 +12,12 @@ use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
     ClockValue, CoordClient, MemberState, MetaValue, Registration, Watcher, WatcherOptions,
 };
-use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
+use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, server};
 use marchland_runtime::process::{
-    DrainOrder, HealthBoard, Introduction, LifeOver, MapFeed, NoRecordsDoor, PauseWatch,
-    PeerAddresses, PeerBook, ShutdownWatch, Surroundings, life_over, open_journal,
+    Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver, MapFeed, NoRecordsDoor,
+    Pages, PauseWatch, PeerAddresses, PeerBook, ShutdownWatch, Surroundings, UNFOUNDED, life_over,
+    open_journal,
 };
-use marchland_runtime::telemetry::Counters;
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -59,20 +59,35 @@ impl Life<'_> {
         let counters = coord.counters().clone();
         let root = coord.keys().root().to_owned();
         let watcher = Watcher::spawn(coord.clone(), root, WatcherOptions::default());
+        let followed = watcher.subscribe();
         let (peers, addresses) = PeerBook::new();
         let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
             peers.tell(seen);
         });
-        tracing::info!("waiting for a manager to found the cluster");
-        let mut asked = self.shutdown.clone();
-        let founded = tokio::select! {
-            founded = feed.founded() => founded.map_err(|e| CellError::Tick(e.to_string()))?,
-            () = asked.asked() => return Ok(Ended::Asked),
-            over = life_over(self.registration, &feed) => return Ok(Ended::Over(over)),
-        };
         let node = self.registration.node();
-        let parts = Parts { life: self, node, feed, counters, founded };
-        parts.run(door, addresses).await
+        let (health, drain) = (HealthBoard::default(), Some(self.drain.clone()));
+        let about = Introduction { node, health, counters, drain };
+        let pages = Pages::new(about.clone());
+        pages.show(LeaseSource(self.registration.proofs()));
+        pages.show(followed);
+        let mut doorway = Doorway::new(door, pages.clone());
+        tracing::info!("waiting for a manager to found the cluster");
+        about.health.set(UNFOUNDED, true);
+        let mut asked = self.shutdown.clone();
+        let founded = async {
+            tokio::select! {
+                founded = feed.founded() => Ok(founded),
+                () = asked.asked() => Err(Ended::Asked),
+                over = life_over(self.registration, &feed) => Err(Ended::Over(over)),
+            }
+        };
+        let founded = match doorway.meanwhile(founded).await {
+            Ok(founded) => founded.map_err(|e| CellError::Tick(e.to_string()))?,
+            Err(ended) => return Ok(ended),
+        };
+        about.health.set(UNFOUNDED, false);
+        let parts = Parts { life: self, node, feed, about, pages, founded };
+        parts.run(doorway, addresses).await
     }
 }
 
@@ -81,14 +96,16 @@ struct Parts<'a> {
     life: Life<'a>,
     node: Node,
     feed: MapFeed,
-    counters: Counters,
+    about: Introduction,
+    pages: Pages,
     founded: (MetaValue, ClockValue),
 }
 
 impl Parts<'_> {
-    async fn run(self, door: TcpListener, addresses: PeerAddresses) -> Result<Ended, CellError> {
+    async fn run(self, doorway: Doorway, addresses: PeerAddresses) -> Result<Ended, CellError> {
         let Life { options, registration, ref shutdown, ref drain } = self.life;
         let (meta, clock_key) = self.founded;
+        let Introduction { health, counters, .. } = &self.about;
         let schema = options.world.kinds().schema_hash();
         let ticks = TickConfig::of_key(&clock_key, Duration::ZERO);
         let clock = SharedClock::new(ticks.step_ns);
@@ -96,15 +113,14 @@ impl Parts<'_> {
         config.dial_from = options.process.dial_from;
         let times = config.times;
         let io = tokio::runtime::Handle::current();
-        let (plane, links, observations) =
-            LinkPlane::start(config, clock.clone(), &self.counters, &io);
+        let (plane, links, observations) = LinkPlane::start(config, clock.clone(), counters, &io);
         addresses.follow(plane.clone());
+        self.pages.show(plane.clone());
         let process = &options.process;
         let cell = CellConfig::new(self.node, process.seed, clock_key.step_us);
         let core = CellCore::new(cell, options.world.clone());
         let identity = (meta.cluster_id, schema);
-        let journal = open_journal(process, identity, self.node, core.snapshot(), &self.counters)?;
-        let health = HealthBoard::default();
+        let journal = open_journal(process, identity, self.node, core.snapshot(), counters)?;
         let flags = Flags::default();
         let tick = CellTick {
             node: self.node,
@@ -114,11 +130,12 @@ impl Parts<'_> {
                 links,
                 PauseWatch::new(registration, process.ttl),
                 health.clone(),
-                self.counters.clone(),
+                counters.clone(),
+                ticks.step_ns,
             ),
             feed: self.feed.clone(),
             load: DeclaredLoad::new(options.load_percent, ticks.step_ns),
-            workshop: Workshop::new(options.work, io, self.counters.clone()),
+            workshop: Workshop::new(options.work, io, counters.clone()),
             registered: registration.state(),
             shutdown: shutdown.clone(),
             drain: drain.clone(),
@@ -128,19 +145,13 @@ impl Parts<'_> {
             empty_ticks: 0,
             orders: Vec::new(),
         };
-        let ticking =
-            TickLoop::start(ticks, clock, observations, Waker::new(), &self.counters, tick)
-                .map_err(|e| CellError::Tick(e.to_string()))?;
+        let ticking = TickLoop::start(ticks, clock, observations, Waker::new(), counters, tick)
+            .map_err(|e| CellError::Tick(e.to_string()))?;
         let about = NoRecordsDoor {
-            about: Introduction {
-                node: self.node,
-                health,
-                counters: self.counters.clone(),
-                drain: Some(drain.clone()),
-            },
+            about: self.about.clone(),
             elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
         };
-        let served = self.serve(door, &plane, &times, about, &ticking, &flags).await;
+        let served = self.serve(doorway, &plane, &times, about, &ticking, &flags).await;
         let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 2)).await;
         if !matches!(stopped, Ok(Some(_))) {
             tracing::error!("the tick thread did not end in time");
@@ -151,7 +162,7 @@ impl Parts<'_> {
 
     async fn serve(
         &self,
-        door: TcpListener,
+        doorway: Doorway,
         plane: &LinkPlane,
         times: &LinkTimes,
         about: NoRecordsDoor,
@@ -162,7 +173,7 @@ impl Parts<'_> {
             .add_service(plane.service())
             .add_service(plane.witness(self.node))
             .add_service(ProcessServer::new(about))
-            .serve_with_incoming(incoming(door));
+            .serve_with_incoming(doorway.grpc());
         let mut asked = self.life.shutdown.clone();
         let ticks = async {
             while !ticking.is_finished() {

@@ -164,6 +164,7 @@ impl CellTick {
         counters.counter("entities_frozen").set(stats.frozen as u64);
         counters.counter("ghosts_stale").set(stats.ghosts_stale as u64);
         counters.counter("witnesses").set(stats.witnesses as u64);
+        counters.counter("signals_held").set(stats.signals_held as u64);
     }
 
     /// Nothing is here, and nothing that was granted before the drain was heard of can still come.

@@ -70,6 +70,7 @@ pub async fn run(
     let mut ready = Some(ready);
     // It outlives a life: who was drained takes nothing under another incarnation either.
     let drain = DrainOrder::default();
+    let mut given_up = 0;
     loop {
         let Started { coord, registration } =
             start(&options.process, advertised.clone(), BTreeMap::new()).await?;
@@ -80,6 +81,7 @@ pub async fn run(
         let shutdown = shutdown.clone();
         let drain = drain.clone();
         let life = Life { options: &options, registration: &registration, shutdown, drain };
+        coord.counters().counter("lives_given_up").set(given_up);
         let ended = life.live(coord, door).await;
         if let Err(error) = registration.close(REVOKE_MAX).await {
             tracing::warn!(%error, "the lease was not given back; it runs out by itself");
@@ -87,7 +89,10 @@ pub async fn run(
         match ended? {
             Ended::Asked => return Ok(()),
             Ended::Over(over @ LifeOver::Replaced(_)) => return Err(CellError::Replaced(over)),
-            Ended::Over(over) => tracing::warn!(%over, "joining again with nothing"),
+            Ended::Over(over) => {
+                given_up += 1;
+                tracing::warn!(%over, "joining again with nothing");
+            }
         }
     }
 }

@@ -12,15 +12,15 @@ use marchland_runtime::coord::{
     CoordClient, LeaderInfo, Leadership, Watcher, WatcherOptions, campaign,
 };
 use marchland_runtime::process::{
-    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, ShutdownWatch,
-    StartError, Started, bind_to_peers, start,
+    Bound, Doorway, HealthBoard, Introduction, LeaseSource, MapFeed, NoRecordsDoor, Pages,
+    ProcessOptions, ShutdownWatch, StartError, Started, bind_to_peers, start,
 };
 use marchland_runtime::telemetry::Counters;
+use marchland_runtime::telemetry::metrics::{Sheet, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio_stream::wrappers::TcpListenerStream;
 
 /// How a manager runs.
 #[derive(Clone, Debug)]
@@ -82,6 +82,7 @@ pub async fn run(
     let book = Arc::new(AddressBook::new(options.process.dial_from));
     let roster = Roster::new();
     let (known, lives) = (book.clone(), roster.clone());
+    let followed = watcher.subscribe();
     let feed = MapFeed::spawn(coord.keys().clone(), watcher, counters.clone(), move |seen| {
         let addrs: Vec<&str> = seen.members.iter().map(|m| m.info.operator_addr.as_str()).collect();
         known.keep(&addrs);
@@ -111,17 +112,19 @@ pub async fn run(
         counters: counters.clone(),
     };
     let leading = tokio::spawn(office.lead_for_ever());
-    let process = NoRecordsDoor {
-        about: Introduction { node, health: HealthBoard::default(), counters, drain: None },
-        elsewhere: "a manager keeps no entities; ask a baseapp",
-    };
+    let about = Introduction { node, health: HealthBoard::default(), counters, drain: None };
+    let pages = Pages::new(about.clone());
+    pages.show(LeaseSource(registration.proofs()));
+    pages.show(followed);
+    pages.show(Leads(reports.leads.subscribe()));
+    let process = NoRecordsDoor { about, elsewhere: "a manager keeps no entities; ask a baseapp" };
     ready(&advertised);
     let mut ends = shutdown.clone();
     let server = tonic::transport::Server::builder()
         .tcp_nodelay(true)
         .add_service(OperatorServer::new(door))
         .add_service(ProcessServer::new(process))
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move {
+        .serve_with_incoming_shutdown(Doorway::new(listener, pages).grpc(), async move {
             ends.asked().await;
         });
     let mut asked = shutdown;
@@ -145,6 +148,16 @@ struct Reports {
     overdue: Arc<watch::Sender<BTreeSet<NodeName>>>,
     findings: Arc<watch::Sender<Findings>>,
     leads: Arc<watch::Sender<Option<Arc<Leadership>>>>,
+}
+
+/// Whether this manager leads, among its metrics.
+struct Leads(watch::Receiver<Option<Arc<Leadership>>>);
+
+impl Source for Leads {
+    fn show(&self, sheet: &mut Sheet) {
+        let leads = self.0.borrow().as_ref().is_some_and(|leadership| leadership.may_write());
+        sheet.number("march_manager_leads", &[], if leads { 1.0 } else { 0.0 });
+    }
 }
 
 /// The leadership goes at once to whoever waits for it.

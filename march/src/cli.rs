@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+mod log_form;
 mod pages;
 mod trials;
 
@@ -11,6 +12,7 @@ pub(crate) use trials::{Against, AuditArgs, DrillArgs};
 use crate::durations::{parse, parse_step};
 use crate::exit::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use log_form::LogForm;
 use marchland_common::order::{EntityId, NodeName};
 use marchland_runtime::process::AdvertisedAddr;
 use std::net::SocketAddr;
@@ -24,6 +26,9 @@ pub(crate) struct Cli {
     /// What is logged to stderr: error, warn, info, debug, or a filter like `marchland_runtime=debug`.
     #[arg(long, global = true, env = "MARCH_LOG", default_value = "warn")]
     pub(crate) log: String,
+    /// The form of the log.
+    #[arg(long, global = true, env = "MARCH_LOG_FORMAT", value_enum, default_value_t = LogForm::Auto)]
+    pub(crate) log_format: LogForm,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }

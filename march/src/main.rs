@@ -13,6 +13,7 @@ mod verbs;
 use clap::Parser;
 use cli::{Cli, Verb};
 use exit::Failure;
+use marchland_runtime::telemetry::init_logging;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if usage { exit::USAGE } else { 0 });
         }
     };
-    marchland_runtime::telemetry::init_logging(&cli.log);
+    init_logging(&cli.log, cli.log_format.into());
     match run(cli) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {

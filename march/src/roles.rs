@@ -14,6 +14,7 @@ use marchland_frontier_core::{AVATAR, Frontier, WOLF, encode, home_of, kinds, sp
 use marchland_manager::{ManagerError, ManagerOptions};
 use marchland_manager_core::SpaceSpec;
 use marchland_runtime::process::{ProcessOptions, Shutdown, ShutdownWatch, StartError};
+use marchland_runtime::telemetry::log_as;
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
@@ -39,6 +40,7 @@ fn options(
         let text = format!("{name} is not the name of a {}app", wanted.name());
         return Err(Failure::usage(text).hint(format!("use a name like {}-1", wanted.name())));
     }
+    log_as(&name.to_string(), None);
     Ok(ProcessOptions {
         name,
         cluster: args.cluster_name.clone(),
@@ -199,6 +201,7 @@ pub(crate) async fn manager(args: ManagerArgs) -> Result<u8, Failure> {
 }
 
 pub(crate) async fn bots(args: BotsArgs) -> Result<u8, Failure> {
+    log_as("bots", None);
     let mut watch = shutdown(args.until_stdin_ends)?;
     let (stop, stopped) = tokio::sync::watch::channel(false);
     let limit = args.run_for;
@@ -238,6 +241,7 @@ const fn is_good(report: &BotsReport) -> bool {
 
 pub(crate) async fn etcd_standin(args: StandinArgs) -> Result<u8, Failure> {
     use marchland_runtime::standin_server::{StandinOptions, serve};
+    log_as("etcd-standin", None);
     let mut watch = shutdown(args.until_stdin_ends)?;
     let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|e| {
         Failure::usage(format!("cannot listen on {}: {e}", args.listen))

@@ -13,6 +13,7 @@ mod gateways;
 mod hostile;
 mod links;
 mod lives;
+mod metrics;
 mod off_on;
 mod operator;
 mod other_store;

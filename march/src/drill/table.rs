@@ -16,7 +16,7 @@ pub(super) const COMPOSE_TTL: Duration = Duration::from_secs(5);
 /// that nobody refuses to be dialled: it is given up because it is silent.
 const CONTAINER_TICKS: u64 = 40;
 /// A dead path is noticed within 0.7 s, which is written down in the tick after; and two, because the
-/// tick in which it was cut is known no better from outside.
+/// tick in which the cut was complete is known no better from outside.
 const NOTICE_TICKS: u64 = 14 + 3;
 /// A healed one is used within a second.
 const MEND_TICKS: u64 = 20;

@@ -228,6 +228,12 @@ impl Registration {
         *self.proof.borrow()
     }
 
+    /// What is known about the lease, as it changes.
+    #[must_use]
+    pub fn proofs(&self) -> watch::Receiver<LeaseProof> {
+        self.proof.clone()
+    }
+
     /// The present lease, for keys that shall die with this registration's lease.
     #[must_use]
     pub fn lease(&self) -> LeaseId {

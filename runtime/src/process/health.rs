@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What a process lacks as long as its cluster has no identity and no clock.
+pub const UNFOUNDED: &str = "no manager has founded the cluster yet";
+
 /// What a process says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HealthReport {

@@ -8,7 +8,7 @@ use crate::coord::{
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
 use crate::link::PROTO;
-use crate::telemetry::Counters;
+use crate::telemetry::{Counters, log_as};
 use marchland_common::journal::JournalHeader;
 use marchland_common::order::Node;
 use std::collections::BTreeMap;
@@ -192,6 +192,8 @@ pub async fn start(
     let registration = claim_name(&coord, info, register, ask)
         .await
         .map_err(|source| StartError::Name { name: options.name.to_string(), source })?;
+    let Node { name, incarnation } = registration.node();
+    log_as(&name.to_string(), Some(incarnation.0));
     Ok(Started { coord, registration })
 }
 

@@ -1,12 +1,13 @@
 //! What surrounds every core on its tick thread: the journal that records it, the links that carry
 //! what it says, and the facts that it cannot know itself. Nothing here waits.
 
+use super::facts::FactCounts;
 use super::health::HealthBoard;
 use super::holds::{Hold, Holds};
 use super::pause::{AfterPause, PauseWatch};
 use crate::journal::{Journal, JournalNews, ReleaseTicket};
 use crate::link::{Drained, LinkTick};
-use crate::telemetry::Counters;
+use crate::telemetry::{Counters, OwnCounters};
 use crate::tick::TickNow;
 use marchland_common::journal::{Event, Refused, TickRecord};
 use marchland_common::msg::Outgoing;
@@ -26,14 +27,15 @@ pub struct Surroundings {
     pub holds: Holds,
     /// What the process says of itself.
     pub health: HealthBoard,
-    /// Its counters.
-    pub counters: Counters,
+    /// Its counters, as the tick thread has them.
+    pub counters: OwnCounters,
+    counts: FactCounts,
     /// For the next record.
     facts: Vec<Event>,
 }
 
 impl Surroundings {
-    /// Around a core whose journal began.
+    /// Around a core whose journal began, and whose ticks take so long.
     #[must_use]
     pub fn new(
         journal: Journal,
@@ -41,9 +43,12 @@ impl Surroundings {
         pauses: PauseWatch,
         health: HealthBoard,
         counters: Counters,
+        step_ns: u64,
     ) -> Self {
         let holds = Holds::new(health.clone());
-        Self { journal: Some(journal), links, pauses, holds, health, counters, facts: Vec::new() }
+        let (counters, facts) = (OwnCounters::of(counters), Vec::new());
+        let counts = FactCounts::new(step_ns, &counters);
+        Self { journal: Some(journal), links, pauses, holds, health, counters, counts, facts }
     }
 
     /// Hears, first of all in a tick, how long ago the one before began. After a long pause the
@@ -111,6 +116,7 @@ impl Surroundings {
         snapshot: impl FnOnce() -> Vec<u8>,
     ) -> Option<ReleaseTicket> {
         let journal = self.journal.as_mut()?;
+        self.counts.take(&record, &self.counters);
         let ticket = journal.append(record);
         if journal.wants_snapshot() {
             journal.begin_segment(snapshot().into());

@@ -1,7 +1,7 @@
 //! What ticks cost: histograms on the tick thread, and their figures where others may read them.
 
 use super::time::monotonic_ns;
-use crate::telemetry::{Counter, Counters};
+use crate::telemetry::{Counter, Counters, Histogram as Shown};
 use hdrhistogram::Histogram;
 use marchland_common::time::{Phase, TickReport};
 
@@ -9,26 +9,38 @@ use marchland_common::time::{Phase, TickReport};
 const PUBLISH_EVERY: u64 = 64;
 /// Longest time that is told apart, in microseconds.
 const US_MAX: u64 = 60_000_000;
+/// The same as metrics tell them apart.
+const US_BOUNDS: &[u64] = &[
+    50, 100, 200, 500, 1_000, 2_000, 3_500, 5_000, 7_500, 10_000, 15_000, 20_000, 25_000, 30_000,
+    40_000, 50_000, 75_000, 100_000, 250_000, 1_000_000, 5_000_000,
+];
 
 /// One kind of duration.
 #[derive(Clone, Debug)]
 struct Series {
     histogram: Histogram<u64>,
+    shown: Shown,
     p50: Counter,
     p99: Counter,
     max: Counter,
 }
 
+/// The metric that shows a series, with its labels.
+type Family<'a> = (&'static str, &'a [(&'static str, &'static str)]);
+
 impl Series {
-    fn new(name: &str, counters: &Counters) -> Self {
+    fn new(name: &str, family: Family, counters: &Counters) -> Self {
         let gauge = |what: &str| counters.counter(&format!("{name}_us_{what}"));
         let histogram =
             Histogram::new_with_bounds(1, US_MAX, 2).expect("constant bounds are in order");
-        Self { histogram, p50: gauge("p50"), p99: gauge("p99"), max: gauge("max") }
+        let (family, labels) = family;
+        let shown = counters.histogram(family, labels, || Shown::new(US_BOUNDS, 1e-6));
+        Self { histogram, shown, p50: gauge("p50"), p99: gauge("p99"), max: gauge("max") }
     }
 
     fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns / 1_000);
+        self.shown.record(ns / 1_000);
         self.max.raise(ns / 1_000);
     }
 
@@ -39,7 +51,7 @@ impl Series {
 }
 
 /// The histograms of one tick thread since it began, in microseconds. Published as gauges
-/// `tick_us_p50`, `tick_lag_us_max`, `phase_network_us_p99` and so on.
+/// `tick_us_p50`, `tick_lag_us_max`, `phase_network_us_p99` and so on, and as metrics.
 #[derive(Clone, Debug)]
 pub struct Figures {
     tick: Series,
@@ -48,6 +60,7 @@ pub struct Figures {
     phases: Vec<Series>,
     run: Counter,
     dropped: Counter,
+    dropped_us: Counter,
     overruns: Counter,
     budget_ns: u64,
 }
@@ -56,14 +69,20 @@ impl Figures {
     /// Histograms without a value. A tick over `budget_ns` counts as an overrun.
     #[must_use]
     pub fn new(budget_ns: u64, counters: &Counters) -> Self {
-        let phase = |phase: Phase| Series::new(&format!("phase_{phase}"), counters);
+        let phase = |phase: Phase| {
+            let labels = [("phase", phase.name())];
+            let family = ("march_tick_duration_seconds", labels.as_slice());
+            Series::new(&format!("phase_{phase}"), family, counters)
+        };
+        counters.counter("tick_step_us").set(budget_ns / 1_000);
         Self {
-            tick: Series::new("tick", counters),
-            lag: Series::new("tick_lag", counters),
-            wake: Series::new("wake", counters),
+            tick: Series::new("tick", ("march_tick_seconds", &[]), counters),
+            lag: Series::new("tick_lag", ("march_tick_lag_seconds", &[]), counters),
+            wake: Series::new("wake", ("march_wake_seconds", &[]), counters),
             phases: Phase::ALL.into_iter().map(phase).collect(),
             run: counters.counter("ticks_run"),
             dropped: counters.counter("ticks_dropped"),
+            dropped_us: counters.counter("clock_dropped_us"),
             overruns: counters.counter("tick_overruns"),
             budget_ns,
         }
@@ -98,6 +117,7 @@ impl Figures {
 
     pub(super) fn dropped(&self, ticks: u64) {
         self.dropped.add(ticks);
+        self.dropped_us.add(ticks.saturating_mul(self.budget_ns / 1_000));
     }
 
     pub(super) fn publish(&self) {

@@ -6,7 +6,7 @@ use super::time::{SharedClock, boottime_ns, calendar_ms, monotonic_ns};
 use super::waker::{Waker, Woken};
 use crate::coord::ClockValue;
 use crate::link::Observation;
-use crate::telemetry::Counters;
+use crate::telemetry::{Counters, log_tick};
 use crossbeam_channel::Receiver;
 use marchland_common::msg::Moment;
 use marchland_common::order::Tick;
@@ -258,6 +258,7 @@ impl<P: TickProcess> Runner<P> {
 
     fn run_tick(&mut self, tick: Tick, lag_ns: u64) {
         self.shared.set_tick(tick);
+        log_tick(tick);
         let since_last_ns = std::mem::take(&mut self.since_last_ns);
         let since_last_ns = if self.ran.is_some() { since_last_ns } else { 0 };
         let now = TickNow { tick, dropped: self.dropped.take(), lag_ns, since_last_ns };

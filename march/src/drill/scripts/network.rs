@@ -36,7 +36,7 @@ pub(super) async fn partition_cells(field: &mut Field) -> Result<Told, Failure> 
     let (a, b) = (one.name.to_string(), other.name.to_string());
     let mut told = Told::of(None);
     let from = field.tick().await?;
-    cut_off(field, &a, &b, from).await?;
+    let cut = cut_off(field, &a, &b).await?;
     let marked = field.until(|status| {
         let stale = |name: &str| member(status, name)?.counters.get("ghosts_stale").copied();
         let both = [stale(&a)?, stale(&b)?];
@@ -47,7 +47,7 @@ pub(super) async fn partition_cells(field: &mut Field) -> Result<Told, Failure> 
         told.figures.insert(Figure::GhostsMarked, marked);
     }
     between(field, &[(&a, &b), (&b, &a)], ORDERS_EACH, &mut told).await?;
-    let cut = healed(field, [one, other], from, CELLS_TICKS).await?;
+    let cut = healed(field, [one, other], cut, CELLS_TICKS).await?;
     // Everybody goes on: what is handed over goes through the base.
     told.trouble = Some(Trouble { from, to: cut.to, hurt: Vec::new() });
     told.cuts.push(cut);
@@ -61,8 +61,8 @@ pub(super) async fn partition_cell_base(field: &mut Field) -> Result<Told, Failu
     let (a, b) = (cell.name.to_string(), base.name.to_string());
     let mut told = Told::of(None);
     let from = field.tick().await?;
-    cut_off(field, &a, &b, from).await?;
-    let cut = healed(field, [cell, base], from, BASE_TICKS).await?;
+    let cut = cut_off(field, &a, &b).await?;
+    let cut = healed(field, [cell, base], cut, BASE_TICKS).await?;
     let hurt = Hurt { cell: Some(cell.name), base: Some(base.name) };
     told.trouble = Some(Trouble { from, to: cut.to, hurt: vec![hurt] });
     told.cuts.push(cut);
@@ -76,9 +76,9 @@ pub(super) async fn one_way(field: &mut Field) -> Result<Told, Failure> {
     let mut told = Told::of(None);
     let began = field.tick().await?;
     for [sender, receiver] in [[one, base], [base, other], [one, other]] {
-        let from = field.tick().await?;
         let (a, b) = (sender.name.to_string(), receiver.name.to_string());
         field.way(&a, &b, Way::Discard).await?;
+        let from = field.tick().await?;
         field.say(format!("nothing that {a} says comes to {b} from about tick {from} on"));
         let cut = healed(field, [sender, receiver], from, ONE_WAY_TICKS).await?;
         told.cuts.push(cut);
@@ -119,12 +119,14 @@ pub(super) async fn slow_peer(field: &mut Field) -> Result<Told, Failure> {
     Ok(told)
 }
 
-/// From now on neither of two hears the other.
-async fn cut_off(field: &mut Field, one: &str, other: &str, from: u64) -> Result<(), Failure> {
+/// From now on neither of two hears the other. Gives the tick in which that had been done: in containers
+/// the order itself takes a while.
+async fn cut_off(field: &mut Field, one: &str, other: &str) -> Result<u64, Failure> {
     field.way(one, other, Way::Discard).await?;
     field.way(other, one, Way::Discard).await?;
+    let from = field.tick().await?;
     field.say(format!("cut {one} and {other} off from each other about tick {from}"));
-    Ok(())
+    Ok(from)
 }
 
 /// Lets what was done to the network of two last for so long, and ends it.

@@ -13,7 +13,7 @@ use super::event::LinkEvent;
 use super::evidence::{DialFailure, PeerEvidence};
 use super::packet::Packet;
 use super::queue::{Observation, Room, ToTick};
-use crate::telemetry::{Counter, Counters};
+use crate::telemetry::{Counter, Counters, Histogram};
 use crate::tick::{SharedClock, monotonic_ns};
 use crossbeam_channel::{Receiver, Sender};
 use marchland_common::link::{ChannelId, Connection, Direction, Links, Retired};
@@ -24,6 +24,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+/// Sizes of bundles that are told apart.
+const BYTES_BOUNDS: &[u64] =
+    &[64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
 
 /// A peer's life and a channel.
 pub(super) type Key = (Node, ChannelId);
@@ -102,6 +106,8 @@ pub(super) struct Hub {
     congested: Counter,
     /// The most frames to one peer that waited for its acknowledgement, ever.
     waiting_most: Counter,
+    /// How large bundles are.
+    bundle_bytes: Histogram,
     state: Mutex<State>,
 }
 
@@ -137,6 +143,8 @@ impl Hub {
             frames_lost: counters.counter("link_frames_lost"),
             congested: counters.counter("link_congested"),
             waiting_most: counters.counter("link_waiting_most"),
+            bundle_bytes: counters
+                .histogram("march_bundle_bytes", &[], || Histogram::new(BYTES_BOUNDS, 1.0)),
             state: Mutex::new(state),
         };
         let feeds =

@@ -45,6 +45,7 @@ impl Hub {
         let (n, tick) = (bundle.n, bundle.src_tick);
         let large = bulk::take_large(&mut bundle.msgs);
         let bytes = Bytes::from(bundle_to_wire(bundle).encode_to_vec());
+        self.bundle_bytes.record(bytes.len() as u64);
         let mut state = self.lock();
         for offload in large {
             let entity = offload.entity;
