@@ -61,7 +61,10 @@ impl Takeover {
             return;
         }
         let locked = self.mutant != Mutant::AdoptsWithoutLock;
-        if is_idle && (is_free || !locked) {
+        // What a base knows of the key never goes back.
+        let is_late = own.import.is_some_and(|(known, _)| known > term)
+            && self.mutant != Mutant::LateOrderReplaces;
+        if is_idle && !is_late && (is_free || !locked) {
             own.take = Some(Take { term, life, locked, read: None, held: false });
         }
     }
@@ -101,10 +104,10 @@ impl Takeover {
 
     /// The key is another one than was ordered: whoever it names, this takeover is over.
     pub(super) fn end(&self, s: &mut Pair, base: u8) {
-        let own = &mut s.bases[usize::from(base)];
+        let (store, own) = (s.store, &mut s.bases[usize::from(base)]);
         own.take = None;
-        if s.store.holder != base && self.mutant != Mutant::AdoptsOtherTerm {
-            own.import = None;
+        if store.holder != base && self.mutant != Mutant::AdoptsOtherTerm {
+            own.import.take_if(|(term, _)| *term < store.term);
         }
     }
 

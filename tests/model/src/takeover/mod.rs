@@ -34,6 +34,8 @@ mutants! {
     /// A base that comes back keeps what it had of a slot that is another's, and goes on with that
     /// when the slot comes back to it.
     KeepsWhatIsGone => Fate::Violates(&[CONFIRMED_IS_KEPT]),
+    /// An order under an older term than the taker knows replaces what it holds under a newer one.
+    LateOrderReplaces => Fate::Violates(&[CONFIRMED_IS_KEPT]),
     /// Nobody calls a takeover off that cannot be committed.
     NeverCallsOff => Fate::GetsStuck,
     /// The taker lets the lock go as soon as it has read: a life that comes back then says so in the
