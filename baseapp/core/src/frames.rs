@@ -36,6 +36,7 @@ impl BaseCore {
             peer.ask = true;
             peer.listing.lose();
             self.refusals.add(Refused::BundleGap, Some(from), None);
+            self.lose_views_of(from);
         }
         let peer = self.peers.at(from);
         peer.got = bundle.n;

@@ -183,17 +183,20 @@ impl BaseCore {
                 continue;
             }
             let unsettled = self.send_messages_again(entity);
-            let unattached = self.is_unattached(entity);
+            let (unattached, blind) = (self.is_unattached(entity), self.is_blind(entity));
             if self.is_overdue(entity) || unattached {
                 self.resend(entity);
             } else {
+                if blind {
+                    self.attach_again(entity);
+                }
                 self.push(entity);
             }
             let behind = self.now.get(&entity).is_some_and(|now| now.asked.is_some());
             if behind {
                 self.need_snapshot(entity);
             }
-            if unsettled || unattached || behind || self.queues.contains_key(&entity) {
+            if unsettled || unattached || blind || behind || self.queues.contains_key(&entity) {
                 self.schedule(entity);
             }
         }

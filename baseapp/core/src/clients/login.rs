@@ -176,14 +176,16 @@ impl BaseCore {
         self.tell_client(ToClient { session, what: ClientFrame::Own { epoch, seq, props } });
         let Some(stream) = self.streams.get_mut(&session) else { return };
         stream.open = stream.gone.is_none();
+        // What its owner says until it is attached again goes on from what another stream was told.
+        stream.shown = false;
         self.announced.insert(session);
         self.attach_again(entity);
         self.tell_answers(session);
         self.push(entity);
     }
 
-    /// Tells the owner which sessions the entity has.
-    fn attach_again(&mut self, entity: EntityId) {
+    /// Tells the owner which sessions the entity has: their views begin anew.
+    pub(crate) fn attach_again(&mut self, entity: EntityId) {
         let Some(owner) = self.reachable_owner(entity) else { return };
         for (session, radius) in self.attached(entity) {
             let msg = BaseToCell::Attach { entity, session, radius };

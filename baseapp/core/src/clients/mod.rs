@@ -15,7 +15,7 @@ use crate::io::ClientEvent;
 use crate::lineage::Lineage;
 use crate::log::{Alone, SessionRow};
 use bytes::Bytes;
-use marchland_common::order::{EntityId, Epoch, Seq, SessionId, SlotId};
+use marchland_common::order::{EntityId, Epoch, Node, Seq, SessionId, SlotId};
 use marchland_common::world::CommandOutcome;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +67,9 @@ pub struct Stream {
     pub input: Option<Bytes>,
     /// The highest epoch that its client saw something of.
     pub view_epoch: Epoch,
+    /// Whether its client has a view to go on from. Before the first piece that begins anew, and
+    /// where pieces are missing, later ones fit nothing.
+    pub shown: bool,
 }
 
 impl Stream {
@@ -86,6 +89,7 @@ impl Stream {
             answers: BTreeMap::new(),
             input: None,
             view_epoch: Epoch::NONE,
+            shown: false,
         }
     }
 
@@ -184,6 +188,25 @@ impl BaseCore {
         let Some(lineage) = self.store.entities.get(&entity) else { return false };
         let rows = lineage.state.commands.rows();
         self.attached(entity).iter().any(|(s, _)| !rows.iter().any(|row| row.session == *s))
+    }
+
+    /// Whether a client waits for a view that begins anew.
+    pub(crate) fn is_blind(&self, entity: EntityId) -> bool {
+        let stream = self.session_of(entity).and_then(|session| self.streams.get(&session));
+        stream.is_some_and(|stream| stream.open && !stream.shown)
+    }
+
+    /// Bundles of a cellapp are missing, and with them perhaps pieces of views: those begin anew.
+    pub(crate) fn lose_views_of(&mut self, cell: Node) {
+        let mut blind = Vec::new();
+        for stream in self.streams.values_mut().filter(|stream| stream.shown) {
+            let lineage = self.store.entities.get(&stream.entity);
+            if lineage.is_none_or(|lineage| lineage.owner == cell) {
+                stream.shown = false;
+                blind.push(stream.entity);
+            }
+        }
+        blind.into_iter().for_each(|entity| self.schedule(entity));
     }
 
     /// After a restart or a move: sessions without a client, with the answers that the images

@@ -1,5 +1,5 @@
 //! What clients see: pieces of the view and notices, passed on in order, speculative, never of an
-//! epoch below one that the client saw.
+//! epoch below one that the client saw, and from a piece on that begins anew.
 
 use crate::core::BaseCore;
 use crate::io::{ClientFrame, ToClient};
@@ -27,7 +27,8 @@ impl BaseCore {
         if epoch < stream.view_epoch {
             return self.refuse(Refused::StaleEpoch, from, entity);
         }
-        if stream.open {
+        stream.shown |= stream.open && fresh;
+        if stream.open && stream.shown {
             stream.view_epoch = epoch;
             let what = ClientFrame::View { epoch, tick, fresh, body };
             self.tell_client(ToClient { session, what });

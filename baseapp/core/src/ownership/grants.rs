@@ -65,6 +65,10 @@ impl BaseCore {
         if is_first && why == GrantWhy::Restore {
             self.reset_clients(entity, epoch, seq);
         }
+        // What travels goes on from what its client was told: it was told nothing.
+        if why == GrantWhy::Handoff && self.is_blind(entity) {
+            self.attach_again(entity);
+        }
         self.unsend(entity);
         self.push(entity);
     }

@@ -164,12 +164,21 @@ fn confirmed_own_fields_are_told_after_they_are_durable_and_a_restore_takes_noth
 }
 
 fn view(client: &Client, epoch: u64, tick: u64) -> CellToBase {
+    piece(client, epoch, tick, false)
+}
+
+/// One that begins anew.
+fn fresh(client: &Client, epoch: u64, tick: u64) -> CellToBase {
+    piece(client, epoch, tick, true)
+}
+
+fn piece(client: &Client, epoch: u64, tick: u64, fresh: bool) -> CellToBase {
     CellToBase::View(View {
         entity: client.entity,
         session: client.session,
         epoch: Epoch::of_grant(epoch),
         tick: Tick(tick),
-        fresh: false,
+        fresh,
         body: Bytes::from_static(b"seen"),
     })
 }
@@ -179,7 +188,7 @@ fn views_and_notices_of_the_owner_pass_and_those_of_ended_epochs_do_not() {
     let mut cluster = Cluster::new();
     let client = login(&mut cluster, "ann");
     let entity = client.entity;
-    cluster.owner(1).say(entity, view(&client, 1, 5));
+    cluster.owner(1).say(entity, fresh(&client, 1, 5));
     let tick = cluster.tick + 1;
     cluster.owner(1).prepare(entity, cell(2), tick, HandoffWhy::Border);
     cluster.owner(1).say(entity, view(&client, 1, 6));
@@ -191,15 +200,63 @@ fn views_and_notices_of_the_owner_pass_and_those_of_ended_epochs_do_not() {
     cluster.owner(3).say(entity, view(&client, 2, 9));
     cluster.ticks(2);
     let frames = cluster.bases[0].frames_of(client.session);
-    let seen: Vec<u64> = frames
-        .iter()
-        .filter_map(|f| match f {
-            ClientFrame::View { tick, .. } => Some(tick.0),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(seen, [5, 6, 7], "the old owner's last piece stood behind its request");
+    assert_eq!(seen(&frames), [5, 6, 7], "the old owner's last piece stood behind its request");
     assert_eq!(frames.iter().filter(|f| matches!(f, ClientFrame::Notice(_))).count(), 1);
+}
+
+fn seen(frames: &[ClientFrame]) -> Vec<u64> {
+    let tick = |frame: &ClientFrame| match frame {
+        ClientFrame::View { tick, .. } => Some(tick.0),
+        _ => None,
+    };
+    frames.iter().filter_map(tick).collect()
+}
+
+fn attached(cluster: &mut Cluster, owner: u16) -> usize {
+    cluster.owner(owner).told(|m| matches!(m, BaseToCell::Attach { .. }).then_some(())).len()
+}
+
+#[test]
+fn a_client_that_comes_back_is_shown_nothing_that_goes_on_from_what_it_missed() {
+    let mut cluster = Cluster::new();
+    let client = login(&mut cluster, "ann");
+    let entity = client.entity;
+    cluster.owner(1).say(entity, view(&client, 1, 4));
+    cluster.owner(1).say(entity, fresh(&client, 1, 5));
+    cluster.tick();
+    cluster.bases[0].clients_in = vec![ClientEvent::Gone { session: client.session }];
+    cluster.tick();
+    cluster.owner(1).say(entity, view(&client, 1, 6));
+    cluster.bases[0].clients_in = vec![resume(&client, 50, 0)];
+    cluster.tick();
+    cluster.owner(1).say(entity, view(&client, 1, 7));
+    cluster.ticks(2);
+    cluster.owner(1).say(entity, fresh(&client, 1, 8));
+    cluster.owner(1).say(entity, view(&client, 1, 9));
+    cluster.ticks(2);
+    assert_eq!(seen(&cluster.bases[0].frames_of(client.session)), [5, 8, 9]);
+}
+
+#[test]
+fn where_a_piece_of_its_view_may_be_missing_a_client_waits_until_its_owner_begins_anew() {
+    let mut cluster = Cluster::new();
+    let client = login(&mut cluster, "ann");
+    let (entity, base) = (client.entity, cluster.bases[0].node);
+    cluster.owner(1).say(entity, fresh(&client, 1, 5));
+    cluster.tick();
+    // A bundle is lost, and the next one tells that it is.
+    *cluster.owner(1).n.get_mut(&base).unwrap() += 1;
+    cluster.owner(1).say(entity, view(&client, 1, 6));
+    cluster.tick();
+    cluster.owner(1).say(entity, view(&client, 1, 7));
+    let before = attached(&mut cluster, 1);
+    // It is asked for until it does, whatever is lost on the way.
+    cluster.ticks(100);
+    assert!(attached(&mut cluster, 1) > before + 1);
+    cluster.owner(1).say(entity, fresh(&client, 1, 8));
+    cluster.owner(1).say(entity, view(&client, 1, 9));
+    cluster.ticks(2);
+    assert_eq!(seen(&cluster.bases[0].frames_of(client.session)), [5, 8, 9]);
 }
 
 #[test]
