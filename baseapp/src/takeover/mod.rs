@@ -169,9 +169,11 @@ impl Shared {
                 tracing::info!(%from, slots = held.len(), "slots out of its log are held");
                 self.tell(take, TakeOverStage::Held, held.clone());
                 self.wait_for_keys(take, &held, &log);
+                drop(log);
                 self.jobs().remove(&from.name);
             }
             Err(why) => {
+                drop(log);
                 let slots = take.slots.iter().map(|(slot, _)| *slot).collect();
                 // The process ends if the core hears nothing more.
                 let _ = self.means.orders.send(BaseOrder::DropAdopted { slots });
@@ -179,7 +181,6 @@ impl Shared {
                 self.tell(take, TakeOverStage::Refused(why), take.slots.clone());
             }
         }
-        drop(log);
     }
 
     fn read(&self, take: &TakeOver) -> Result<ForeignLog, String> {

@@ -131,10 +131,9 @@ fn run(
     let mut core = BaseCore::new(config, kinds.clone(), Recovered::default());
     let (mut records, mut tick) = (Vec::new(), 0);
     loop {
-        let orders = match ordered.recv_timeout(Duration::from_millis(1)) {
-            Err(RecvTimeoutError::Disconnected) => return records,
-            first => first.into_iter().chain(ordered.try_iter().take(3)).collect(),
-        };
+        let first = ordered.recv_timeout(Duration::from_millis(1));
+        let is_last = first == Err(RecvTimeoutError::Disconnected);
+        let orders = first.into_iter().chain(ordered.try_iter().take(3)).collect();
         tick += 1;
         let map = vec![MapChange::Slots(seen.borrow().slots.clone())];
         for (moment, orders, map) in
@@ -153,6 +152,9 @@ fn run(
             });
             records.extend(output.log.iter().map(|bytes| LogRecord::decode(bytes).unwrap()));
             adopted.send_replace(output.stats.adopted);
+        }
+        if is_last {
+            return records;
         }
     }
 }

@@ -62,7 +62,9 @@ impl Writer {
     /// All journals, ended in order but for killed lives.
     pub fn end(self) -> Vec<(Node, Vec<Record>)> {
         let mut out = self.over;
-        for (node, mut records) in self.nodes.into_iter().zip(self.journals) {
+        // Who was lost and did not come back has no journal of a next life.
+        let began = self.nodes.into_iter().zip(self.journals).filter(|(_, r)| r.len() > 1);
+        for (node, mut records) in began {
             records.push(Record::End { why: "the history is over".to_owned() });
             out.push((node, records));
         }

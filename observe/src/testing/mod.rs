@@ -74,7 +74,7 @@ impl Plan {
     /// One in which a base is lost, and comes back.
     pub const fn with_loss(seed: u64) -> Self {
         let at = 40 + seed % 30;
-        Self { lost: Some((at, at + 12)), moves: &[(24, 0)], ..Self::new(seed) }
+        Self { lost: Some((at, at + 12)), moves: &[(24, 1)], ..Self::new(seed) }
     }
 }
 

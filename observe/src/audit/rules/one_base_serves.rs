@@ -106,9 +106,9 @@ impl OneBaseServes {
 
     /// What a base gave up without having frozen it was taken over from its log by then.
     fn judge_given_up(&self, cx: &Cx<'_>, out: &mut Findings) {
-        let all_tell =
-            cx.sees_all(NodeKind::Base) && cx.state.logs.keys().all(|b| cx.tells_all(*b));
         for (slot, own, term, at) in &self.given_up {
+            let mut others = cx.state.logs.keys().filter(|base| **base != own.base);
+            let all_tell = cx.sees_all(NodeKind::Base) && others.all(|base| cx.tells_all(*base));
             let tenures = cx.state.tenures(*slot);
             let taker = tenures.and_then(|all| all.taken_over(own.base, own.term, *term));
             if taker.is_none() && !all_tell {
