@@ -193,8 +193,8 @@ impl<'a> Read<'a> {
                 None => self.holes.not_sent(me, bundle, &self.lives[sender as usize]),
             }
         }
-        edges.extend(self.talks(&self.queued, &self.asked, |session, n| Via::Command(session, n)));
-        edges.extend(self.talks(&self.heard, &self.answered, |session, n| Via::Answer(session, n)));
+        edges.extend(self.talks(&self.queued, &self.asked, Via::Command));
+        edges.extend(self.talks(&self.heard, &self.answered, Via::Answer));
         edges.extend(self.logs());
         for edge in edges {
             self.lives[edge.to.life as usize].incoming.push(edge);
