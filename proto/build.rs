@@ -1,7 +1,12 @@
 //! Compiles the wire's .proto files without an installed compiler.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let files = ["marchland/link.proto", "marchland/client.proto", "marchland/operator.proto"];
+    let files = [
+        "marchland/link.proto",
+        "marchland/client.proto",
+        "marchland/operator.proto",
+        "marchland/observer.proto",
+    ];
     for file in files {
         println!("cargo:rerun-if-changed={file}");
     }

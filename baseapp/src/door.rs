@@ -324,7 +324,7 @@ impl Door {
     }
 }
 
-fn text_of(value: &Value) -> String {
+pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::Int(number) => number.to_string(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -332,7 +332,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// How a handoff ended, for people and scripts.
-fn verdict(refused: Option<HandoffRefusal>) -> (&'static str, &'static str) {
+pub(crate) fn verdict(refused: Option<HandoffRefusal>) -> (&'static str, &'static str) {
     match refused {
         None => ("committed", ""),
         Some(HandoffRefusal::Deadline) => ("timeout", "the deadline passed"),

@@ -9,6 +9,7 @@ pub mod log;
 mod process;
 mod run;
 mod save_age;
+mod shows;
 mod takeover;
 
 pub use belongs::Misfit;

@@ -4,6 +4,7 @@ use crate::door::{Look, OpenOrders};
 use crate::gateway::{Funnel, Told};
 use crate::log::{Log, LogReport};
 use crate::save_age::SaveAge;
+use crate::shows;
 use crossbeam_channel::Receiver;
 use marchland_baseapp_core::BaseCore;
 use marchland_baseapp_core::io::{
@@ -14,7 +15,9 @@ use marchland_common::journal::{BundleRef, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Lsn, NodeName, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
+use marchland_common::world::Kinds;
 use marchland_runtime::journal::ReleaseTicket;
+use marchland_runtime::observe::Questions;
 use marchland_runtime::process::{DrainOrder, Hold, HoldNews, MapFeed, Surroundings};
 use marchland_runtime::tick::{Spans, TickNow, TickProcess, monotonic_ns};
 use std::collections::VecDeque;
@@ -44,6 +47,9 @@ pub(crate) struct BaseTick {
     pub(crate) said: Receiver<ClientEvent>,
     pub(crate) asked: Receiver<BaseOrder>,
     pub(crate) looks: Receiver<Look>,
+    /// What observers ask about its entities.
+    pub(crate) questions: Questions,
+    pub(crate) kinds: Arc<Kinds>,
     pub(crate) open: Arc<OpenOrders>,
     /// Which slots are on their way from here.
     pub(crate) moves: watch::Sender<Vec<SlotMove>>,
@@ -259,6 +265,7 @@ impl BaseTick {
                 }
             }
         }
+        self.questions.answer(|subject| shows::passport(&self.core, &self.kinds, subject));
     }
 
     fn keep_log_short(&mut self) {

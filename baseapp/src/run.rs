@@ -21,6 +21,7 @@ use marchland_runtime::coord::{
 };
 use marchland_runtime::journal::JournalError;
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, incoming, server};
+use marchland_runtime::observe::{Desk, ObserveDoor, RecordTee};
 use marchland_runtime::process::{
     AdvertisedAddr, Bound, Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver,
     MapFeed, Pages, PauseWatch, PeerAddresses, PeerBook, ProcessOptions, Shutdown, ShutdownWatch,
@@ -235,13 +236,17 @@ impl Parts<'_> {
         let base = BaseConfig::new(self.about.node, self.options.process.seed, clock_key.step_us);
         let base = BaseConfig { ids_from, ..base };
         let core = BaseCore::new(base, kinds.clone(), recovered);
+        let tee = RecordTee::default();
         let journal = open_journal(
             &self.options.process,
             (meta.cluster_id, kinds.schema_hash()),
             self.about.node,
-            core.snapshot(),
+            (core.snapshot(), &tee),
             &self.about.counters,
         )?;
+        let (desk, questions) = Desk::new();
+        let lease = self.registration.proofs();
+        let observe = ObserveDoor::new(self.about.node, None, tee, desk, plane.clone(), lease);
         let Introduction { health, counters, .. } = self.about.clone();
         let around = Surroundings::new(journal, links, pauses, health, counters, ticks.step_ns);
         let (moves, moving) = watch::channel(Vec::new());
@@ -259,7 +264,7 @@ impl Parts<'_> {
         let drain = self.about.drain.clone().unwrap_or_default();
         let door = Door {
             about: self.about.clone(),
-            kinds,
+            kinds: kinds.clone(),
             step,
             looks: look,
             orders: ask,
@@ -277,6 +282,8 @@ impl Parts<'_> {
             said,
             asked,
             looks,
+            questions,
+            kinds,
             open: door.open.clone(),
             moves,
             adopted,
@@ -293,7 +300,7 @@ impl Parts<'_> {
             TickLoop::start(ticks, clock, observations, waker, &self.about.counters, tick)
                 .map_err(|e| BaseError::Tick(e.to_string()))?;
         let clients = Clients { gateway, closing };
-        let served = self.serve(doors, &plane, &times, door, clients, &ticking).await;
+        let served = self.serve(doors, &plane, &times, (door, observe), clients, &ticking).await;
         let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 3)).await;
         if !matches!(stopped, Ok(Some(_))) {
             tracing::error!("the tick thread did not end in time");
@@ -307,7 +314,7 @@ impl Parts<'_> {
         doors: Doors,
         plane: &LinkPlane,
         times: &LinkTimes,
-        door: Door,
+        (door, observe): (Door, ObserveDoor),
         clients: Clients,
         ticking: &TickLoop,
     ) -> Result<(), BaseError> {
@@ -322,6 +329,7 @@ impl Parts<'_> {
             .add_service(plane.service())
             .add_service(plane.witness(self.about.node))
             .add_service(ProcessServer::new(door))
+            .add_service(observe.service())
             .serve_with_incoming(doors.link.grpc());
         let outer = server(times)
             .layer(MapRequestLayer::new(note_name::<tonic::body::Body>))

@@ -4,6 +4,7 @@ mod life;
 mod load;
 mod process;
 mod run;
+mod shows;
 mod work;
 
 pub use run::{CellError, CellOptions, run};

@@ -13,6 +13,7 @@ use marchland_runtime::coord::{
     ClockValue, CoordClient, MemberState, MetaValue, Registration, Watcher, WatcherOptions,
 };
 use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, server};
+use marchland_runtime::observe::{Desk, ObserveDoor, RecordTee, Stage};
 use marchland_runtime::process::{
     Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver, MapFeed, NoRecordsDoor,
     Pages, PauseWatch, PeerAddresses, PeerBook, ShutdownWatch, Surroundings, UNFOUNDED, life_over,
@@ -120,7 +121,13 @@ impl Parts<'_> {
         let cell = CellConfig::new(self.node, process.seed, clock_key.step_us);
         let core = CellCore::new(cell, options.world.clone());
         let identity = (meta.cluster_id, schema);
-        let journal = open_journal(process, identity, self.node, core.snapshot(), counters)?;
+        let (tee, stage) = (RecordTee::default(), Stage::default());
+        let begin = (core.snapshot(), &tee);
+        let journal = open_journal(process, identity, self.node, begin, counters)?;
+        let (desk, questions) = Desk::new();
+        let lease = registration.proofs();
+        let shown = Some(stage.clone());
+        let observe = ObserveDoor::new(self.node, shown, tee, desk, plane.clone(), lease);
         let flags = Flags::default();
         let tick = CellTick {
             node: self.node,
@@ -136,6 +143,8 @@ impl Parts<'_> {
             feed: self.feed.clone(),
             load: DeclaredLoad::new(options.load_percent, ticks.step_ns),
             workshop: Workshop::new(options.work, io, counters.clone()),
+            stage,
+            questions,
             registered: registration.state(),
             shutdown: shutdown.clone(),
             drain: drain.clone(),
@@ -151,6 +160,7 @@ impl Parts<'_> {
             about: self.about.clone(),
             elsewhere: "a cellapp keeps no records; ask the baseapp of the entity",
         };
+        let about = (about, observe);
         let served = self.serve(doorway, &plane, &times, about, &ticking, &flags).await;
         let stopped = tokio::task::spawn_blocking(move || ticking.stop(END_MAX * 2)).await;
         if !matches!(stopped, Ok(Some(_))) {
@@ -165,7 +175,7 @@ impl Parts<'_> {
         doorway: Doorway,
         plane: &LinkPlane,
         times: &LinkTimes,
-        about: NoRecordsDoor,
+        (about, observe): (NoRecordsDoor, ObserveDoor),
         ticking: &TickLoop,
         flags: &Flags,
     ) -> Result<Ended, CellError> {
@@ -173,6 +183,7 @@ impl Parts<'_> {
             .add_service(plane.service())
             .add_service(plane.witness(self.node))
             .add_service(ProcessServer::new(about))
+            .add_service(observe.service())
             .serve_with_incoming(doorway.grpc());
         let mut asked = self.life.shutdown.clone();
         let ticks = async {

@@ -2,6 +2,7 @@
 
 use crate::life::Flags;
 use crate::load::DeclaredLoad;
+use crate::shows;
 use crate::work::Workshop;
 use marchland_cellapp_core::CellCore;
 use marchland_cellapp_core::io::{CellInput, CellOrder, CellStats};
@@ -12,6 +13,7 @@ use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_common::time::{ClusterDecision, Dropped, Phase};
 use marchland_runtime::coord::RegState;
 use marchland_runtime::link::LinkEvent;
+use marchland_runtime::observe::{Questions, Stage};
 use marchland_runtime::process::{
     DrainOrder, Hold, HoldNews, MapFeed, ShutdownWatch, Surroundings,
 };
@@ -31,6 +33,10 @@ pub(crate) struct CellTick {
     pub(crate) around: Surroundings,
     pub(crate) feed: MapFeed,
     pub(crate) workshop: Workshop,
+    /// Where its pictures are shown.
+    pub(crate) stage: Stage,
+    /// What is asked about its entities.
+    pub(crate) questions: Questions,
     pub(crate) load: DeclaredLoad,
     pub(crate) registered: watch::Receiver<RegState>,
     pub(crate) shutdown: ShutdownWatch,
@@ -95,6 +101,7 @@ impl TickProcess for CellTick {
         for work in output.work {
             self.workshop.begin(work);
         }
+        self.show_observers(now.tick);
         spans.mark(Phase::Flush);
     }
 
@@ -165,6 +172,15 @@ impl CellTick {
         counters.counter("ghosts_stale").set(stats.ghosts_stale as u64);
         counters.counter("witnesses").set(stats.witnesses as u64);
         counters.counter("signals_held").set(stats.signals_held as u64);
+    }
+
+    /// What whoever looks is shown, while somebody does.
+    fn show_observers(&self, tick: Tick) {
+        let kinds = self.core.kinds();
+        if self.stage.is_wanted(tick) {
+            self.stage.show(shows::picture(&self.core, kinds, self.node, tick));
+        }
+        self.questions.answer(|subject| shows::passport(&self.core, kinds, subject.entity));
     }
 
     /// Nothing is here, and nothing that was granted before the drain was heard of can still come.

@@ -7,10 +7,13 @@
 pub mod assets;
 pub mod frame;
 mod http;
+mod live;
+mod pages;
 mod recorded;
 mod source;
 
 pub use http::{Console, Rules, ServeError, router, serve};
+pub use live::{Live, Realm};
 pub use recorded::Recorded;
 pub use source::{
     Acts, Cursor, EventsAsk, EventsPage, Following, FreshRecord, GapSpan, SentFrame, Source,

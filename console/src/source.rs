@@ -6,6 +6,7 @@ use marchland_common::journal::TickRecord;
 use marchland_common::order::{EntityId, Node, NodeName};
 use serde::Serialize;
 use serde_json::Value;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::broadcast;
@@ -192,12 +193,13 @@ pub enum SentFrame {
 }
 
 /// What a browser hears while it listens. Dropping it says that it listens no more.
-#[derive(Debug)]
 pub struct Following {
     /// Pictures: a newer one replaces an older one.
     pub pictures: broadcast::Receiver<SentFrame>,
     /// Everything else.
     pub facts: broadcast::Receiver<SentFrame>,
+    /// Says that it listens, until it is dropped.
+    pub guard: Box<dyn Any + Send>,
 }
 
 /// A cluster, live or recorded.

@@ -1,6 +1,7 @@
 //! Connections to the processes that the manager asks, kept by address.
 
 use dashmap::DashMap;
+use marchland_proto::observer::observe_client::ObserveClient;
 use marchland_proto::operator::process_client::ProcessClient;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -31,14 +32,24 @@ impl AddressBook {
         Self { dial_from, channels: DashMap::new() }
     }
 
-    /// A client of the process at an address; none if the address makes no sense.
-    pub(crate) fn process(&self, addr: &str) -> Option<ProcessClient<Channel>> {
+    /// A connection to an address; none if the address makes no sense.
+    pub(crate) fn channel(&self, addr: &str) -> Option<Channel> {
         if let Some(channel) = self.channels.get(addr) {
-            return Some(ProcessClient::new(channel.clone()));
+            return Some(channel.clone());
         }
         let channel = channel_to(addr, self.dial_from)?;
         self.channels.insert(addr.to_owned(), channel.clone());
-        Some(ProcessClient::new(channel))
+        Some(channel)
+    }
+
+    /// A client of the process at an address.
+    pub(crate) fn process(&self, addr: &str) -> Option<ProcessClient<Channel>> {
+        self.channel(addr).map(ProcessClient::new)
+    }
+
+    /// The same of what it shows of itself.
+    pub(crate) fn observe(&self, addr: &str) -> Option<ObserveClient<Channel>> {
+        self.channel(addr).map(ObserveClient::new)
     }
 
     /// Forgets addresses that nobody has any more.

@@ -6,7 +6,9 @@
 
 mod address_book;
 mod carrier;
+mod console;
 mod drains;
+mod dry_run;
 mod fan_out;
 mod lead;
 mod operator;
@@ -16,4 +18,5 @@ mod spaces;
 mod status;
 mod watch;
 
+pub use console::ConsoleOptions;
 pub use run::{ManagerError, ManagerOptions, run};

@@ -1,6 +1,7 @@
 //! The operator's door: what `march` asks, answered within a bound.
 
 use crate::address_book::AddressBook;
+use crate::dry_run::dry_run;
 use crate::lead::Waiting;
 use crate::status::{status, without_leader};
 use crate::watch::Findings;
@@ -8,9 +9,9 @@ use crate::{drains, fan_out, pass_on, spaces};
 use marchland_common::order::{EntityId, NodeKind, NodeName, SpaceId};
 use marchland_proto::operator::operator_server::Operator;
 use marchland_proto::operator::{
-    CreateSpaceRequest, DrainReply, DrainRequest, EntityReply, GetEntityRequest, HandoffReply,
-    HandoffRequest, ListEntitiesReply, ListEntitiesRequest, RemoveSpaceRequest, SpaceReply,
-    StatusReply, StatusRequest,
+    CreateSpaceRequest, DrainReply, DrainRequest, DryRunReply, EntityReply, GetEntityRequest,
+    HandoffReply, HandoffRequest, ListEntitiesReply, ListEntitiesRequest, RemoveSpaceRequest,
+    SpaceReply, StatusReply, StatusRequest,
 };
 use marchland_runtime::coord::{CoordClient, Leadership};
 use marchland_runtime::process::MapFeed;
@@ -85,6 +86,13 @@ impl Operator for Door {
         request: Request<HandoffRequest>,
     ) -> Result<Response<HandoffReply>, Status> {
         self.order(request.into_inner()).await.map(Response::new)
+    }
+
+    async fn dry_run(
+        &self,
+        request: Request<HandoffRequest>,
+    ) -> Result<Response<DryRunReply>, Status> {
+        dry_run(self, request.get_ref()).await.map(Response::new)
     }
 
     async fn create_space(

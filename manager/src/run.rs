@@ -1,10 +1,12 @@
 //! The process from start to end.
 
 use crate::address_book::AddressBook;
+use crate::console::ConsoleOptions;
 use crate::lead::{Leader, Waiting};
 use crate::operator::Door;
 use crate::watch::{Bench, Findings, Roster};
 use marchland_common::order::NodeName;
+use marchland_console::ServeError;
 use marchland_manager_core::SpaceSpec;
 use marchland_proto::operator::operator_server::OperatorServer;
 use marchland_proto::operator::process_server::ProcessServer;
@@ -18,9 +20,11 @@ use marchland_runtime::process::{
 use marchland_runtime::telemetry::Counters;
 use marchland_runtime::telemetry::metrics::{Sheet, Source};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// How a manager runs.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub struct ManagerOptions {
     pub silent_after: Duration,
     /// After what time others take over the slots of a baseapp that is away; never without.
     pub take_over_after: Option<Duration>,
+    /// Where its console listens, if it has one.
+    pub console: Option<ConsoleOptions>,
 }
 
 /// Why a manager ended otherwise than by being asked to.
@@ -47,6 +53,9 @@ pub enum ManagerError {
     /// It did not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// Its console does not listen.
+    #[error(transparent)]
+    Console(#[from] ServeError),
     /// Its door broke.
     #[error("the operator's door on {addr} broke: {source}")]
     Serve {
@@ -58,22 +67,34 @@ pub enum ManagerError {
     },
 }
 
+/// Where a manager is found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The operator's door.
+    pub operator: &'a str,
+    /// The console, if it has one.
+    pub console: Option<SocketAddr>,
+}
+
 /// How long the lease is given back at the end.
 const REVOKE_MAX: Duration = Duration::from_secs(1);
 /// How long open calls may take to end.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 
-/// Runs until asked to end. `ready` is told the address of the operator's door once the name is
-/// held.
+/// Runs until asked to end. `ready` is told where it is found once the name is held.
 ///
 /// # Errors
 /// [`ManagerError`].
 pub async fn run(
     options: ManagerOptions,
     shutdown: ShutdownWatch,
-    ready: impl FnOnce(&str) + Send,
+    ready: impl FnOnce(Found<'_>) + Send,
 ) -> Result<(), ManagerError> {
     let Bound { listener, advertised, .. } = bind_to_peers(&options.process).await?;
+    let console = match &options.console {
+        Some(console) => Some(console.open().await?),
+        None => None,
+    };
     let Started { coord, registration } =
         start(&options.process, advertised.clone(), BTreeMap::new()).await?;
     let counters = coord.counters().clone();
@@ -99,6 +120,7 @@ pub async fn run(
         drains: Arc::default(),
     };
     let node = registration.node();
+    let cluster = options.process.cluster.clone();
     let office = Office {
         info: LeaderInfo {
             name: node.name,
@@ -118,7 +140,11 @@ pub async fn run(
     pages.show(followed);
     pages.show(Leads(reports.leads.subscribe()));
     let process = NoRecordsDoor { about, elsewhere: "a manager keeps no entities; ask a baseapp" };
-    ready(&advertised);
+    let console_at = console.as_ref().map(|console| console.addr);
+    let console = console.map(|console| {
+        console.serve(door.clone(), cluster, registration.proofs(), shutdown.clone())
+    });
+    ready(Found { operator: &advertised, console: console_at });
     let mut ends = shutdown.clone();
     let server = tonic::transport::Server::builder()
         .tcp_nodelay(true)
@@ -132,6 +158,8 @@ pub async fn run(
         served = server => served,
         () = async { asked.asked().await; tokio::time::sleep(DRAIN_MAX).await } => Ok(()),
     };
+    // What browsers still hear ends with the process.
+    console.iter().for_each(JoinHandle::abort);
     leading.abort();
     let _ = leading.await;
     resign(&reports).await;

@@ -4,7 +4,7 @@ mod log_form;
 mod pages;
 mod trials;
 
-pub(crate) use pages::ConsoleArgs;
+pub(crate) use pages::{ConsoleArgs, DemoConsoleArgs, ManagerConsoleArgs};
 #[cfg(feature = "sim")]
 pub(crate) use trials::SimArgs;
 pub(crate) use trials::{Against, AuditArgs, DrillArgs};
@@ -156,6 +156,8 @@ pub(crate) struct DemoArgs {
     /// An etcd to use, as http://host:port; without it a stand-in is started.
     #[arg(long)]
     pub(crate) etcd: Option<String>,
+    #[command(flatten)]
+    pub(crate) console: DemoConsoleArgs,
     /// Children that end are not started again; so others take over what a killed baseapp kept.
     #[arg(long)]
     pub(crate) no_restart: bool,
@@ -217,6 +219,9 @@ pub(crate) struct HandoffArgs {
     /// Waits for the end. An order always ends by its deadline, so this is how it is anyway.
     #[arg(long)]
     pub(crate) wait: bool,
+    /// Says what would move, how much that is and what it would cost, and moves nothing.
+    #[arg(long, conflicts_with = "random")]
+    pub(crate) dry_run: bool,
     /// By when it ends, one way or the other.
     #[arg(long, default_value = "2s", value_parser = parse)]
     pub(crate) deadline: Duration,
@@ -441,6 +446,8 @@ pub(crate) struct ManagerArgs {
     /// it; 0s is never.
     #[arg(long, env = "MARCH_TAKE_OVER_AFTER", default_value = "10s", value_parser = parse)]
     pub(crate) take_over_after: Duration,
+    #[command(flatten)]
+    pub(crate) console: ManagerConsoleArgs,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
 }

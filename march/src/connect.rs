@@ -21,6 +21,9 @@ pub(crate) struct ClusterFile {
     pub(crate) managers: Vec<String>,
     /// The gateways' addresses.
     pub(crate) gateways: Vec<String>,
+    /// The address of its console.
+    #[serde(default)]
+    pub(crate) console: String,
     /// The store's address.
     pub(crate) etcd: String,
     /// Process ids by name.

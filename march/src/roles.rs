@@ -11,7 +11,7 @@ use marchland_common::digest::digest_bytes;
 use marchland_common::order::{NodeKind, NodeName};
 use marchland_common::world::METRE;
 use marchland_frontier_core::{AVATAR, Frontier, WOLF, encode, home_of, kinds, spaces, wolf_dens};
-use marchland_manager::{ManagerError, ManagerOptions};
+use marchland_manager::{ConsoleOptions, ManagerError, ManagerOptions};
 use marchland_manager_core::SpaceSpec;
 use marchland_runtime::process::{ProcessOptions, Shutdown, ShutdownWatch, StartError};
 use marchland_runtime::telemetry::log_as;
@@ -29,6 +29,9 @@ pub(crate) struct ReadyFile {
     pub(crate) pid: u32,
     pub(crate) link: String,
     pub(crate) gateway: String,
+    /// The address of a manager's console; empty if it has none.
+    #[serde(default)]
+    pub(crate) console: String,
 }
 
 fn options(
@@ -82,10 +85,10 @@ fn shutdown(until_stdin_ends: bool) -> Result<ShutdownWatch, Failure> {
     Ok(watch)
 }
 
-fn write_ready(path: Option<&Path>, link: &str, gateway: &str) {
+fn write_ready(path: Option<&Path>, link: &str, gateway: &str, console: &str) {
     let Some(path) = path else { return };
-    let ready =
-        ReadyFile { pid: std::process::id(), link: link.to_owned(), gateway: gateway.to_owned() };
+    let (link, gateway, console) = (link.to_owned(), gateway.to_owned(), console.to_owned());
+    let ready = ReadyFile { pid: std::process::id(), link, gateway, console };
     let text = serde_json::to_vec(&ready).unwrap_or_default();
     let part = path.with_extension("part");
     let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
@@ -116,7 +119,7 @@ pub(crate) async fn cellapp(args: CellArgs) -> Result<u8, Failure> {
     };
     let ready = args.process.ready_file.clone();
     let ended = marchland_cellapp::run(options, watch, |link| {
-        write_ready(ready.as_deref(), link, "");
+        write_ready(ready.as_deref(), link, "", "");
     });
     match ended.await {
         Ok(()) => Ok(0),
@@ -154,7 +157,7 @@ pub(crate) async fn baseapp(args: BaseArgs) -> Result<u8, Failure> {
     };
     let ready = args.process.ready_file.clone();
     let ended = marchland_baseapp::run(options, watch, |link, gateway| {
-        write_ready(ready.as_deref(), link, gateway);
+        write_ready(ready.as_deref(), link, gateway, "");
     });
     match ended.await {
         Ok(()) => Ok(0),
@@ -188,16 +191,32 @@ pub(crate) async fn manager(args: ManagerArgs) -> Result<u8, Failure> {
         wait_max: args.wait,
         silent_after: args.silent_after,
         take_over_after: Some(args.take_over_after).filter(|after| !after.is_zero()),
+        console: console(&args)?,
     };
     let ready = args.process.ready_file.clone();
-    let ended = marchland_manager::run(options, watch, |link| {
-        write_ready(ready.as_deref(), link, "");
+    let ended = marchland_manager::run(options, watch, |found| {
+        let console = found.console.map_or_else(String::new, |addr| addr.to_string());
+        write_ready(ready.as_deref(), found.operator, "", &console);
     });
     match ended.await {
         Ok(()) => Ok(0),
         Err(ManagerError::Start(error)) => Err(start_failure(&error)),
+        Err(ManagerError::Console(error)) => Err(Failure::new(USAGE, error.to_string())),
         Err(error) => Err(Failure::new(INTERNAL, error.to_string())),
     }
+}
+
+fn console(args: &ManagerArgs) -> Result<Option<ConsoleOptions>, Failure> {
+    let Some(listen) = args.console.console else { return Ok(None) };
+    let drills = match args.console.drills {
+        true => Some(
+            std::env::current_exe()
+                .map_err(|e| Failure::internal(format!("cannot find this program: {e}")))?,
+        ),
+        false => None,
+    };
+    let (token, may_pause) = (args.console.console_token.clone(), args.console.console_may_pause);
+    Ok(Some(ConsoleOptions { listen, token, may_pause, drills }))
 }
 
 pub(crate) async fn bots(args: BotsArgs) -> Result<u8, Failure> {
@@ -248,7 +267,7 @@ pub(crate) async fn etcd_standin(args: StandinArgs) -> Result<u8, Failure> {
             .hint("stop what holds it or choose another address with --listen")
     })?;
     let addr = listener.local_addr().map_err(|e| Failure::internal(e.to_string()))?;
-    write_ready(args.ready_file.as_deref(), &addr.to_string(), "");
+    write_ready(args.ready_file.as_deref(), &addr.to_string(), "", "");
     let options = StandinOptions { data_file: args.data_file, ..StandinOptions::default() };
     let ended = serve(listener, options, async move { watch.asked().await }).await;
     ended.map(|()| 0).map_err(|e| Failure::new(INTERNAL, e.to_string()))

@@ -20,3 +20,9 @@ pub mod client {
 pub mod operator {
     tonic::include_proto!("marchland.operator.v1");
 }
+
+/// Generated: the observer plane.
+#[allow(missing_docs, clippy::all)]
+pub mod observer {
+    tonic::include_proto!("marchland.observer.v1");
+}

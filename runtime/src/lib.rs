@@ -3,6 +3,7 @@
 pub mod coord;
 pub mod journal;
 pub mod link;
+pub mod observe;
 pub mod process;
 pub mod standin_server;
 pub mod telemetry;

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod client;
+mod console;
 mod demo;
 mod drains;
 mod drills;

@@ -102,6 +102,7 @@ fn manager(process: ProcessOptions) -> ManagerOptions {
         cells: s.cells,
     };
     ManagerOptions {
+        console: None,
         process,
         spaces: spaces().into_iter().map(spec).collect(),
         cells_awaited: 2,
@@ -131,7 +132,9 @@ impl World {
         let (say, said) = oneshot::channel();
         let options = manager(process("manager-1", &url, dir));
         tasks.push(tokio::spawn(async move {
-            run_manager(options, watch, |at| say.send(at.to_owned()).unwrap()).await.unwrap();
+            run_manager(options, watch, |at| say.send(at.operator.to_owned()).unwrap())
+                .await
+                .unwrap();
         }));
         let manager = format!("http://{}", said.await.unwrap());
 

@@ -5,7 +5,7 @@ use crate::core::BaseCore;
 use crate::io::{BaseStats, EntityBrief};
 use crate::log::{LogRecord, Part};
 use marchland_common::digest::digest_of;
-use marchland_common::order::{EntityId, Lsn, SpaceId};
+use marchland_common::order::{EntityId, Lsn, SpaceId, Tick};
 use marchland_common::world::{Kinds, Lasting};
 use std::sync::Arc;
 
@@ -35,6 +35,19 @@ impl BaseCore {
                 .map(|(index, (_, value))| (index as u8, value.clone()))
                 .collect(),
         })
+    }
+
+    /// The digest of what an entity's newest step left; none if it has no record here or ended.
+    #[must_use]
+    pub fn digest_of(&self, entity: EntityId) -> Option<u64> {
+        let lineage = self.store.entities.get(&entity).filter(|l| !l.state.destroyed)?;
+        Some(lineage.digest)
+    }
+
+    /// The tick that ran last.
+    #[must_use]
+    pub const fn last_tick(&self) -> Tick {
+        self.tick
     }
 
     /// The first `limit` entities, by id.

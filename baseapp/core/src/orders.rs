@@ -102,6 +102,14 @@ impl BaseCore {
         }
     }
 
+    /// Who would carry an order out now, or why nobody can. Changes nothing.
+    ///
+    /// # Errors
+    /// Why nobody can.
+    pub fn may_order(&self, entity: EntityId, to: Node) -> Result<Node, HandoffRefusal> {
+        self.check_order(entity, to)
+    }
+
     /// Who is to carry an order out, or why nobody can.
     fn check_order(&self, entity: EntityId, to: Node) -> Result<Node, HandoffRefusal> {
         let lineage = self.store.entities.get(&entity).filter(|l| !l.state.destroyed);

@@ -4,9 +4,11 @@
 //! a core that was written down and read back goes on exactly as the original does.
 
 mod queries;
+mod show;
 mod snapshot;
 
 pub use queries::{CellBrief, Role};
+pub use show::{Dot, GhostDot, Load, Picture};
 pub use snapshot::RestoreError;
 
 use crate::around::{self, Around};

@@ -86,6 +86,11 @@ impl Entities {
         &mut self.rows[index]
     }
 
+    /// All of them, in no order that means anything.
+    pub fn iter(&self) -> impl Iterator<Item = &Real> {
+        self.rows.values()
+    }
+
     /// All of them, by id. Costs a sort: not for every tick.
     #[must_use]
     pub fn by_id(&self) -> Vec<&Real> {

@@ -203,6 +203,12 @@ impl<P: Payload> LinkMachine<P> {
         self.send.unacked()
     }
 
+    /// Frames that wait, and that the current connection has not taken.
+    #[must_use]
+    pub fn unsent(&self) -> usize {
+        self.send.unsent()
+    }
+
     /// Frames and bytes that are received, and not taken by the consumer.
     #[must_use]
     pub fn waiting(&self) -> (usize, usize) {

@@ -115,6 +115,10 @@ impl<P: Payload> SendHalf<P> {
         (self.queue.len(), self.bytes)
     }
 
+    pub(super) fn unsent(&self) -> usize {
+        usize::try_from(self.newest().0.saturating_sub(self.cursor.0)).unwrap_or(usize::MAX)
+    }
+
     pub(super) fn newest(&self) -> Seq {
         Seq(self.acked.0 + self.queue.len() as u64)
     }

@@ -87,6 +87,8 @@ pub struct ClusterFrame {
     pub store: Option<StoreState>,
     /// Who was given up lately, and why.
     pub verdicts: Vec<VerdictState>,
+    /// What the cluster as a whole lacks, in words.
+    pub reasons: Vec<String>,
 }
 
 /// How a process is.

@@ -10,54 +10,20 @@ use serde_json::{Map, Value, json};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of something that happened: a fact by its number in its life's journal, or a bundle at
-/// one of its ends. As text: `cell-2@7:9911`, `cell-2@7:out:base-1@5:881`, `cell-2@7:in:…`.
+/// The name of something that happened: whose it is, and its number in that life's journal. All of
+/// a record is counted: the bundles that it took in, its facts, the bundles that it sent. As text:
+/// `cell-2@7:9911`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EventName {
-    /// A fact.
-    Fact {
-        /// Whose.
-        node: Node,
-        /// Its number, from 0.
-        n: u64,
-    },
-    /// A bundle where it left.
-    Sent {
-        /// Who sent it.
-        node: Node,
-        /// To whom.
-        peer: Node,
-        /// Its number between the two.
-        n: u64,
-    },
-    /// A bundle where it was taken in.
-    Received {
-        /// Who took it in.
-        node: Node,
-        /// From whom.
-        peer: Node,
-        /// Its number between the two.
-        n: u64,
-    },
-}
-
-impl EventName {
-    /// Where it happened.
-    #[must_use]
-    pub const fn node(self) -> Node {
-        match self {
-            Self::Fact { node, .. } | Self::Sent { node, .. } | Self::Received { node, .. } => node,
-        }
-    }
+pub struct EventName {
+    /// Whose.
+    pub node: Node,
+    /// Its number, from 0.
+    pub n: u64,
 }
 
 impl fmt::Display for EventName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fact { node, n } => write!(f, "{node}:{n}"),
-            Self::Sent { node, peer, n } => write!(f, "{node}:out:{peer}:{n}"),
-            Self::Received { node, peer, n } => write!(f, "{node}:in:{peer}:{n}"),
-        }
+        write!(f, "{}:{}", self.node, self.n)
     }
 }
 
@@ -70,27 +36,13 @@ impl FromStr for EventName {
     type Err = BadEventName;
 
     fn from_str(text: &str) -> Result<Self, BadEventName> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let named = match parts[..] {
-            [node, n] => node_of(node).zip(n.parse().ok()).map(|(node, n)| Self::Fact { node, n }),
-            [node, way, peer, n] => bundle_of(node, way, peer, n),
-            _ => None,
+        let named = || {
+            let (life, n) = text.split_once(':')?;
+            let (name, incarnation) = life.split_once('@')?;
+            let node = Node { name: name.parse().ok()?, incarnation: incarnation.parse().ok()? };
+            Some(Self { node, n: n.parse().ok()? })
         };
-        named.ok_or_else(|| BadEventName(text.chars().take(80).collect()))
-    }
-}
-
-fn node_of(text: &str) -> Option<Node> {
-    let (name, incarnation) = text.split_once('@')?;
-    Some(Node { name: name.parse().ok()?, incarnation: incarnation.parse().ok()? })
-}
-
-fn bundle_of(node: &str, way: &str, peer: &str, n: &str) -> Option<EventName> {
-    let (node, peer, n) = (node_of(node)?, node_of(peer)?, n.parse().ok()?);
-    match way {
-        "out" => Some(EventName::Sent { node, peer, n }),
-        "in" => Some(EventName::Received { node, peer, n }),
-        _ => None,
+        named().ok_or_else(|| BadEventName(text.chars().take(80).collect()))
     }
 }
 
@@ -131,48 +83,52 @@ pub fn moment_name(moment: Moment) -> String {
     }
 }
 
-/// A record of a journal, with whose it is and the number of its first fact.
+/// A record of a journal, with whose it is and the number of the first thing in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
     /// Whose.
     pub node: Node,
     /// The record.
     pub record: &'a TickRecord,
-    /// The number of its first fact.
+    /// The number of the first thing in it.
     pub first: u64,
 }
 
-/// One thing in a record: cheap to look at, and told to a browser only if it is wanted.
+/// One thing in a record with its number: cheap to look at, and told to a browser only if it is
+/// wanted.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     /// A bundle that came in.
-    Received(&'a BundleRef),
-    /// A fact with its number.
-    Fact(&'a Event, u64),
+    Received(u64, &'a BundleRef),
+    /// A fact.
+    Fact(u64, &'a Event),
     /// A bundle that left.
-    Sent(&'a BundleRef),
+    Sent(u64, &'a BundleRef),
 }
 
 impl<'a> Recorded<'a> {
     /// Everything in it: what came in, what happened, what left.
     pub fn items(self) -> impl Iterator<Item = Item<'a>> {
-        let came = self.record.received.iter().map(Item::Received);
-        let facts = self.record.events.iter().zip(self.first..);
-        let facts = facts.map(|(event, n)| Item::Fact(event, n));
-        came.chain(facts).chain(self.record.sent.iter().map(Item::Sent))
+        let TickRecord { received, events, sent, .. } = self.record;
+        let facts_from = self.first + received.len() as u64;
+        let sent_from = facts_from + events.len() as u64;
+        let came = (self.first..).zip(received).map(|(n, bundle)| Item::Received(n, bundle));
+        let facts = (facts_from..).zip(events).map(|(n, event)| Item::Fact(n, event));
+        let left = (sent_from..).zip(sent).map(|(n, bundle)| Item::Sent(n, bundle));
+        came.chain(facts).chain(left)
     }
 
     /// One of its items as a browser is told.
     #[must_use]
     pub fn json(self, item: Item<'_>) -> EventJson {
         match item {
-            Item::Fact(event, n) => self.fact(event, n),
-            Item::Received(bundle) => self.bundle(bundle, false),
-            Item::Sent(bundle) => self.bundle(bundle, true),
+            Item::Fact(n, event) => self.fact(n, event),
+            Item::Received(n, bundle) => self.bundle(n, bundle, false),
+            Item::Sent(n, bundle) => self.bundle(n, bundle, true),
         }
     }
 
-    fn fact(self, event: &Event, n: u64) -> EventJson {
+    fn fact(self, n: u64, event: &Event) -> EventJson {
         let about = facts::about(event);
         let (_, fields) = fields::of(event);
         EventJson {
@@ -181,19 +137,18 @@ impl<'a> Recorded<'a> {
             text: facts::text(event),
             fields,
             anomaly: anomaly(event),
-            ..self.blank(EventName::Fact { node: self.node, n })
+            ..self.blank(n)
         }
     }
 
-    fn bundle(self, bundle: &BundleRef, is_sent: bool) -> EventJson {
-        let (node, BundleRef { peer, n, src_tick }) = (self.node, *bundle);
-        let (kind, name, from, to, way) = match is_sent {
-            true => ("sent", EventName::Sent { node, peer, n }, node, peer, "to"),
-            false => ("received", EventName::Received { node, peer, n }, peer, node, "from"),
+    fn bundle(self, number: u64, bundle: &BundleRef, is_sent: bool) -> EventJson {
+        let BundleRef { peer, n, src_tick } = *bundle;
+        let (kind, from, to, way) = match is_sent {
+            true => ("sent", self.node, peer, "to"),
+            false => ("received", peer, self.node, "from"),
         };
         let fields = [
-            ("peer".to_owned(), json!(peer.name.to_string())),
-            ("peer_incarnation".to_owned(), json!(peer.incarnation.to_string())),
+            ("peer".to_owned(), json!(peer.to_string())),
             ("n".to_owned(), json!(n)),
             ("src_tick".to_owned(), json!(src_tick.0)),
         ];
@@ -202,13 +157,13 @@ impl<'a> Recorded<'a> {
             text: format!("bundle {n} {way} {}, of its tick {src_tick}", peer.name),
             fields: fields.into_iter().collect(),
             message: Some(format!("{from}>{to}#{n}")),
-            ..self.blank(name)
+            ..self.blank(number)
         }
     }
 
-    fn blank(self, name: EventName) -> EventJson {
+    fn blank(self, n: u64) -> EventJson {
         EventJson {
-            id: name.to_string(),
+            id: EventName { node: self.node, n }.to_string(),
             process: self.node.name.to_string(),
             incarnation: self.node.incarnation.to_string(),
             tick: self.record.tick.0,
@@ -228,22 +183,22 @@ impl Item<'_> {
     #[must_use]
     pub const fn kind(self) -> &'static str {
         match self {
-            Self::Received(_) => "received",
-            Self::Fact(event, _) => Kind::of(event).variant(),
-            Self::Sent(_) => "sent",
+            Self::Received(..) => "received",
+            Self::Fact(_, event) => Kind::of(event).variant(),
+            Self::Sent(..) => "sent",
         }
     }
 
     /// Whether it is about this entity.
     #[must_use]
     pub fn concerns(self, entity: EntityId) -> bool {
-        matches!(self, Self::Fact(event, _) if facts::about(event).concerns(entity))
+        matches!(self, Self::Fact(_, event) if facts::about(event).concerns(entity))
     }
 
     /// Whether something is wrong about it.
     #[must_use]
     pub fn is_anomaly(self) -> bool {
-        matches!(self, Self::Fact(event, _) if anomaly(event).is_some())
+        matches!(self, Self::Fact(_, event) if anomaly(event).is_some())
     }
 }
 
@@ -294,17 +249,10 @@ mod tests {
 
     #[test]
     fn a_name_of_an_event_reads_back_and_what_is_none_is_refused() {
-        let (node, peer) = (Node::new(NodeKind::Cell, 2, 7), Node::new(NodeKind::Base, 1, 5));
-        for (name, text) in [
-            (EventName::Fact { node, n: 9911 }, "cell-2@7:9911"),
-            (EventName::Sent { node, peer, n: 881 }, "cell-2@7:out:base-1@5:881"),
-            (EventName::Received { node, peer, n: 3 }, "cell-2@7:in:base-1@5:3"),
-        ] {
-            assert_eq!(name.to_string(), text);
-            assert_eq!(text.parse::<EventName>(), Ok(name));
-        }
-        for bad in ["", "cell-2:9", "cell-2@7", "cell-2@7:x", "cell-2@7:up:base-1@5:3", "a:b:c:d:e"]
-        {
+        let name = EventName { node: Node::new(NodeKind::Cell, 2, 7), n: 9911 };
+        assert_eq!(name.to_string(), "cell-2@7:9911");
+        assert_eq!("cell-2@7:9911".parse(), Ok(name));
+        for bad in ["", "cell-2:9", "cell-2@7", "cell-2@7:x", "cell-2@:3", "a:b:c"] {
             assert!(bad.parse::<EventName>().is_err(), "{bad}");
         }
     }

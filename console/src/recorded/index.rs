@@ -1,33 +1,23 @@
-//! Where each record of a folder is: by process and tick, with the number of its first event.
+//! Where each record of a folder is: by process and tick, with the number of the first thing in it.
 
+use crate::pages::{Life, things_in};
+use marchland_common::journal::TickRecord;
 use marchland_common::order::Node;
-use marchland_observe::Journals;
+use marchland_observe::{Journals, Process};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One life's records.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct Index {
     pub(super) node: Node,
     /// The tick of each record that reads, with its number in the journal. Never falls.
     ticks: Vec<(u64, u32)>,
-    /// The number of each record's first event.
+    /// The number of the first thing in each record.
     firsts: Vec<u64>,
 }
 
-impl Life {
-    /// The records from a tick to a tick, as places in here.
-    pub(super) fn span(&self, from: u64, to: u64) -> Range<usize> {
-        let start = self.ticks.partition_point(|(tick, _)| *tick < from);
-        let end = self.ticks.partition_point(|(tick, _)| *tick <= to);
-        start..end.max(start)
-    }
-
-    /// The tick, the number in the journal, and the number of the first event of a record.
-    pub(super) fn at(&self, place: usize) -> (u64, u32, u64) {
-        let (tick, record) = self.ticks[place];
-        (tick, record, self.firsts[place])
-    }
-
+impl Index {
     pub(super) fn first_tick(&self) -> Option<u64> {
         self.ticks.first().map(|(tick, _)| *tick)
     }
@@ -37,9 +27,46 @@ impl Life {
     }
 }
 
+/// A life's records with where they are.
+pub(super) struct RecordedLife<'a> {
+    pub(super) process: &'a Process,
+    pub(super) index: &'a Index,
+}
+
+impl Life for RecordedLife<'_> {
+    fn node(&self) -> Node {
+        self.index.node
+    }
+
+    fn span(&self, from: u64, to: u64) -> Range<usize> {
+        let start = self.index.ticks.partition_point(|(tick, _)| *tick < from);
+        let end = self.index.ticks.partition_point(|(tick, _)| *tick <= to);
+        start..end.max(start)
+    }
+
+    fn tick(&self, place: usize) -> u64 {
+        self.index.ticks[place].0
+    }
+
+    fn read(&self, place: usize) -> Option<(u64, Cow<'_, TickRecord>)> {
+        let (_, number) = self.index.ticks[place];
+        Some((self.index.firsts[place], self.process.record(number as usize)?))
+    }
+
+    fn gaps(&self) -> Vec<(u64, u64, String)> {
+        let (first, last) = (self.index.first_tick(), self.index.last_tick());
+        let span = (first.unwrap_or(0), last.unwrap_or(0));
+        let told = self.process.gaps().iter();
+        let told =
+            told.map(|(from, to)| (*from, *to, "its journal could not keep them".to_owned()));
+        let faults = self.process.faults().iter();
+        told.chain(faults.map(|fault| (span.0, span.1, fault.clone()))).collect()
+    }
+}
+
 /// Reads every record once.
-pub(super) fn index(journals: &Journals) -> Vec<Life> {
-    let life = |process: &marchland_observe::Process| {
+pub(super) fn index(journals: &Journals) -> Vec<Index> {
+    let index = |process: &Process| {
         let (mut ticks, mut firsts) = (Vec::new(), Vec::new());
         let (mut next, mut latest) = (0, 0);
         for number in 0..process.len() {
@@ -48,9 +75,9 @@ pub(super) fn index(journals: &Journals) -> Vec<Life> {
             latest = latest.max(record.tick.0);
             ticks.push((latest, u32::try_from(number).unwrap_or(u32::MAX)));
             firsts.push(next);
-            next += record.events.len() as u64;
+            next += things_in(&record);
         }
-        Life { node: process.node(), ticks, firsts }
+        Index { node: process.node(), ticks, firsts }
     };
-    journals.processes().iter().map(life).collect()
+    journals.processes().iter().map(index).collect()
 }

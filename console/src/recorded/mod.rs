@@ -1,11 +1,11 @@
 //! A folder of journals as a source: the same frames, afterwards.
 
 mod index;
-mod pages;
 
 use crate::frame::{ClusterFrame, Colours, EventName, Hello, Mode, ProcessState, kind_name};
+use crate::pages::page;
 use crate::source::{EventsAsk, EventsPage, Following, Source, Trouble, Worlds};
-use index::{Life, index};
+use index::{Index, RecordedLife, index};
 use marchland_common::order::{EntityId, Node};
 use marchland_observe::{Journals, LoadError, load};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub struct Recorded {
 
 struct Shelf {
     journals: Journals,
-    lives: Vec<Life>,
+    lives: Vec<Index>,
     colours: Colours,
 }
 
@@ -75,8 +75,18 @@ impl Recorded {
 }
 
 impl Shelf {
+    fn records(&self) -> Vec<RecordedLife<'_>> {
+        let mut records = Vec::new();
+        for index in &self.lives {
+            if let Some(process) = self.journals.process(index.node) {
+                records.push(RecordedLife { process, index });
+            }
+        }
+        records
+    }
+
     fn last_tick(&self) -> u64 {
-        self.lives.iter().filter_map(Life::last_tick).max().unwrap_or(0)
+        self.lives.iter().filter_map(Index::last_tick).max().unwrap_or(0)
     }
 
     fn notes(&self) -> Vec<String> {
@@ -88,7 +98,7 @@ impl Shelf {
         strays.chain(faults).collect()
     }
 
-    fn state_of(&self, life: &Life) -> ProcessState {
+    fn state_of(&self, life: &Index) -> ProcessState {
         let node: Node = life.node;
         let end = self.journals.process(node).and_then(|process| process.end().map(str::to_owned));
         let (state, reason) = match end {
@@ -122,7 +132,7 @@ impl Source for Recorded {
             cluster: header.map_or_else(String::new, |header| header.cluster.to_string()),
             step_ms: STEP_MS,
             tick: shelf.last_tick(),
-            first_tick: shelf.lives.iter().filter_map(Life::first_tick).min().unwrap_or(0),
+            first_tick: shelf.lives.iter().filter_map(Index::first_tick).min().unwrap_or(0),
             last_tick: shelf.last_tick(),
             acts: false,
             token: false,
@@ -142,11 +152,12 @@ impl Source for Recorded {
             processes: shelf.lives.iter().map(|life| shelf.state_of(life)).collect(),
             store: None,
             verdicts: Vec::new(),
+            reasons: shelf.notes(),
         })
     }
 
     async fn events(&self, ask: EventsAsk) -> Result<EventsPage, Trouble> {
-        self.read(move |shelf| pages::page(&shelf.journals, &shelf.lives, &ask)).await
+        self.read(move |shelf| page(&shelf.records(), &ask)).await
     }
 
     async fn past(&self, _: EventName, _: usize) -> Result<Value, Trouble> {

@@ -4,5 +4,6 @@
 
 mod events;
 mod guards;
+mod live;
 mod sockets;
 mod support;

@@ -26,16 +26,21 @@ fn stepped(seq: u64) -> Event {
     Event::Stepped { entity: ENTITY, epoch, seq: Seq(seq), prev_digest, digest: u64::MAX }
 }
 
-fn record(tick: u64, received: Vec<BundleRef>, sent: Vec<BundleRef>, events: Vec<Event>) -> Record {
-    Record::Tick(TickRecord {
-        tick: Tick(tick),
+/// A record of nothing but these events.
+pub fn blank(tick: Tick, events: Vec<Event>) -> TickRecord {
+    TickRecord {
+        tick,
         moment: Moment::Flush,
         input: Bytes::new(),
-        received,
-        sent,
+        received: Vec::new(),
+        sent: Vec::new(),
         events,
         digest: 1,
-    })
+    }
+}
+
+fn record(tick: u64, received: Vec<BundleRef>, sent: Vec<BundleRef>, events: Vec<Event>) -> Record {
+    Record::Tick(TickRecord { received, sent, ..blank(Tick(tick), events) })
 }
 
 fn header(node: Node) -> Record {

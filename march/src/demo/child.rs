@@ -43,7 +43,12 @@ struct Running {
 impl Start {
     /// The same at the addresses of an earlier life: whoever knew them finds it again.
     fn at(mut self, ready: &ReadyFile) -> Self {
-        for (flag, addr) in [("--listen", &ready.link), ("--gateway", &ready.gateway)] {
+        let addrs = [
+            ("--listen", &ready.link),
+            ("--gateway", &ready.gateway),
+            ("--console", &ready.console),
+        ];
+        for (flag, addr) in addrs {
             // Behind a door it listens elsewhere than it said.
             let behind = flag == "--listen" && self.args.iter().any(|arg| arg == "--advertise");
             if addr.is_empty() || behind {

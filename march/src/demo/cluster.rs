@@ -142,10 +142,13 @@ async fn start(
         Some(etcd) => etcd.clone(),
         None => format!("http://{}", children.start(plan.etcd_standin()).await?.link),
     };
-    let mut managers = Vec::new();
+    let (mut managers, mut console) = (Vec::new(), String::new());
     for number in 1..=args.managers {
         let ready = children.start(plan.manager(number, &etcd)).await?;
         managers.push(format!("http://{}", ready.link));
+        if !ready.console.is_empty() {
+            console = format!("http://{}/", ready.console);
+        }
     }
     let mut gateways = Vec::new();
     for number in 1..=args.bases {
@@ -163,6 +166,7 @@ async fn start(
         manager: managers[0].clone(),
         managers,
         gateways,
+        console,
         etcd,
         pids: children.pids(),
         journals: plan.journals.clone(),

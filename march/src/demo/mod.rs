@@ -42,6 +42,7 @@ pub(crate) async fn run(args: DemoArgs) -> Result<u8, Failure> {
 
 fn announce(file: &ClusterFile, dir: &Path, args: &DemoArgs) {
     eprintln!("Marchland is up: {} cellapps, {} baseapps", args.cells, args.bases);
+    eprintln!("  console   {}", file.console);
     eprintln!("  managers  {}", file.managers.join(" "));
     eprintln!("  gateways  {}", file.gateways.join(" "));
     eprintln!("  etcd      {}", file.etcd);

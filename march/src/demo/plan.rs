@@ -70,7 +70,7 @@ impl Plan {
     }
 
     pub(super) fn manager(&self, number: u16, etcd: &str) -> Start {
-        let more = [
+        let mut more = vec![
             "--cells".to_owned(),
             self.args.cells.to_string(),
             "--bases".to_owned(),
@@ -78,6 +78,12 @@ impl Plan {
             "--take-over-after".to_owned(),
             format!("{}ms", self.args.take_over_after.as_millis()),
         ];
+        // One console is enough: whichever manager leads, it shows the whole cluster.
+        if number == 1 {
+            let listen = format!("127.0.0.1:{}", self.args.console.port);
+            more.extend(["--console".to_owned(), listen, "--console-may-pause".to_owned()]);
+            more.extend(self.args.console.drills.then(|| "--drills".to_owned()));
+        }
         self.process(Role::Manager, "manager", &format!("manager-{number}"), etcd, &more)
     }
 

@@ -34,6 +34,7 @@ mod writer;
 pub use files::{Files, SegmentFile, Storage};
 pub use ticket::{NeverWritten, ReleaseTicket, Written};
 
+use crate::observe::RecordTee;
 use crate::telemetry::{Counter, Counters};
 use crate::tick::calendar_ms;
 use bytes::Bytes;
@@ -81,14 +82,17 @@ pub struct JournalConfig {
     pub segment_bytes: u64,
     /// Bytes of all segments together.
     pub total_bytes: u64,
+    /// Where records are told to whoever listens.
+    pub tee: RecordTee,
 }
 
 impl JournalConfig {
     /// Segments of 64 MiB, 1 GiB together, strict.
     #[must_use]
-    pub const fn new(dir: PathBuf, header: JournalHeader) -> Self {
+    pub fn new(dir: PathBuf, header: JournalHeader) -> Self {
         let (segment_bytes, total_bytes) = (64 << 20, 1 << 30);
-        Self { dir, header, mode: JournalMode::Strict, segment_bytes, total_bytes }
+        let (mode, tee) = (JournalMode::Strict, RecordTee::default());
+        Self { dir, header, mode, segment_bytes, total_bytes, tee }
     }
 }
 

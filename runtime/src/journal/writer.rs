@@ -3,6 +3,7 @@
 use super::files::{SegmentFile, Storage};
 use super::shared::Shared;
 use super::{JournalConfig, stamped};
+use crate::observe::TeeEnd;
 use crate::telemetry::{Counter, Counters};
 use bytes::Bytes;
 use crossbeam_channel::Receiver;
@@ -47,6 +48,7 @@ pub(super) struct Writer<S: Storage> {
     storage: S,
     config: JournalConfig,
     shared: Arc<Shared>,
+    tee: TeeEnd,
     open: Option<Open<S::Segment>>,
     segment: u32,
     /// What is to be written to the open segment.
@@ -76,6 +78,7 @@ impl<S: Storage> Writer<S> {
     ) -> Self {
         Self {
             storage,
+            tee: config.tee.end(),
             config,
             shared,
             open: None,
@@ -121,6 +124,7 @@ impl<S: Storage> Writer<S> {
     fn take(&mut self, job: Job) -> bool {
         match job {
             Job::Record { record, tick, bytes } => {
+                self.tee.note(&record);
                 self.encode(&record, tick);
                 self.taken += 1;
                 self.taken_tick = Some(tick);

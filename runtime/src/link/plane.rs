@@ -6,7 +6,7 @@ use super::config::{BATCHES_MAX, LinkConfig, MESSAGE_BYTES_MAX};
 use super::dialer;
 use super::event::LinkEvent;
 use super::evidence::PeerEvidence;
-use super::hub::{Hub, SendCounts};
+use super::hub::{Hub, LinkVitals, SendCounts};
 use super::queue::Observation;
 use super::tick_side::{Batch, LinkTick};
 use crate::telemetry::Counters;
@@ -126,6 +126,12 @@ impl LinkPlane {
     #[must_use]
     pub fn evidence(&self) -> Vec<PeerEvidence> {
         self.hub.lock().evidence.values().cloned().collect()
+    }
+
+    /// How the links to every known life are.
+    #[must_use]
+    pub fn vitals(&self, now_ns: u64) -> Vec<LinkVitals> {
+        self.hub.vitals(now_ns)
     }
 
     /// What was put on the connections, by peer and channel.

@@ -6,7 +6,8 @@
 
 use crate::coord::{
     ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, LogValue, LossesValue, Member,
-    MemberState, MetaValue, Revision, SlotValue, SpaceValue, WantedValue, Watcher, WatcherGone,
+    MemberState, MetaValue, Revision, SlotValue, SpaceValue, Tombstone, WantedValue, Watcher,
+    WatcherGone,
 };
 use crate::link::PeerAddr;
 use crate::telemetry::Counters;
@@ -32,6 +33,10 @@ pub struct Seen {
     pub space_revisions: BTreeMap<SpaceId, Revision>,
     /// Lives that were declared dead.
     pub dead: BTreeSet<Incarnation>,
+    /// Why.
+    pub tombstones: BTreeMap<Incarnation, Tombstone>,
+    /// The revision of the store at which all this stood.
+    pub revision: Revision,
     /// The cluster's clock, once a manager set it.
     pub clock: Option<ClockValue>,
     /// The cluster's identity, once a manager wrote it.
@@ -77,6 +82,7 @@ impl Seen {
             }
             Key::Dead(incarnation) => {
                 self.dead.insert(incarnation);
+                self.tombstones.insert(incarnation, Tombstone::read(kv));
             }
             Key::Clock => self.clock = Some(kv.json(key).ok()?),
             Key::Meta => self.meta = Some(kv.json(key).ok()?),
@@ -187,7 +193,8 @@ impl MapFeed {
                 };
                 let Ok(change) = change else { return };
                 let old = publish.borrow().clone();
-                let new = Arc::new(Seen::parse(&keys, &change.snapshot, &counters));
+                let seen = Seen::parse(&keys, &change.snapshot, &counters);
+                let new = Arc::new(Seen { revision: change.revision, ..seen });
                 news.lock().unwrap_or_else(PoisonError::into_inner).differ(&old, &new);
                 if old.members != new.members || old.dead != new.dead {
                     peers(&new);

@@ -8,6 +8,7 @@ use crate::coord::{
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
 use crate::link::PROTO;
+use crate::observe::RecordTee;
 use crate::telemetry::{Counters, log_as};
 use marchland_common::journal::JournalHeader;
 use marchland_common::order::Node;
@@ -212,7 +213,7 @@ async fn meets(options: &ProcessOptions, coord: &CoordClient) -> Result<(), Star
 }
 
 /// Begins the process's journal in its folder. `identity` is the cluster and the hash of the
-/// declared kinds; `snapshot` is the core at the beginning.
+/// declared kinds; `snapshot` is the core at the beginning. Records are told to `tee` as well.
 ///
 /// # Errors
 /// The folder cannot be written, or there is no thread to be had.
@@ -220,7 +221,7 @@ pub fn open_journal(
     options: &ProcessOptions,
     (cluster, schema): (u64, u64),
     node: Node,
-    snapshot: Vec<u8>,
+    (snapshot, tee): (Vec<u8>, &RecordTee),
     counters: &Counters,
 ) -> Result<Journal, JournalError> {
     let header = JournalHeader {
@@ -233,7 +234,8 @@ pub fn open_journal(
         segment: 0,
         wall_ms: 0,
     };
-    let config = JournalConfig::new(options.dir.clone(), header);
+    let config =
+        JournalConfig { tee: tee.clone(), ..JournalConfig::new(options.dir.clone(), header) };
     Journal::start(config, snapshot.into(), counters)
 }
 

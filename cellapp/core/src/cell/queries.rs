@@ -4,7 +4,7 @@ use super::CellCore;
 use crate::entities::{Phase, Real};
 use crate::io::CellConfig;
 use marchland_common::order::{EntityId, Epoch, KindId, Node, Seq, Tick};
-use marchland_common::world::{Place, Value};
+use marchland_common::world::{Kinds, Place, Value};
 use serde::{Deserialize, Serialize};
 
 /// What an entity is here.
@@ -49,6 +49,12 @@ impl CellCore {
     #[must_use]
     pub const fn config(&self) -> &CellConfig {
         &self.cell.config
+    }
+
+    /// The declared kinds.
+    #[must_use]
+    pub fn kinds(&self) -> &Kinds {
+        self.cell.world.kinds()
     }
 
     /// How often it dawdled because a simulation asked for it.

@@ -159,6 +159,24 @@ impl Mirrors {
         self.ghosts.get(&entity).map(|ghost| ghost.epoch).max(self.tombs.epoch(entity))
     }
 
+    /// Every ghost that is shown, with its owner and when that was heard of last; of one that nobody
+    /// speaks for, when somebody did. In no order that means anything.
+    pub fn shown(&self) -> impl Iterator<Item = (EntityId, Option<Node>, Tick)> {
+        let shown = self.ghosts.iter().filter(|(_, ghost)| ghost.is_shown);
+        shown.map(|(entity, ghost)| match ghost.lead {
+            Lead::Bound { owner, .. } => {
+                let heard = self.owners.get(&owner).map_or(Tick(0), |owner| owner.heard);
+                (*entity, Some(owner), heard)
+            }
+            Lead::Frozen => (*entity, None, Tick(0)),
+            Lead::Unbound { deadline, is_marked } => {
+                let Patience { stale, abandoned } = self.patience;
+                let waited = if is_marked { abandoned } else { stale };
+                (*entity, None, Tick(deadline.0.saturating_sub(waited)))
+            }
+        })
+    }
+
     /// Ghosts that wait for a whole state. Visits all.
     #[must_use]
     pub fn waiting(&self) -> usize {

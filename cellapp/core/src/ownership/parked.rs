@@ -1,7 +1,7 @@
 //! Offloads that wait for the grant that makes them real, and are nothing without it.
 
 use marchland_common::msg::Offload;
-use marchland_common::order::{EntityId, Node, Tick};
+use marchland_common::order::{EntityId, Epoch, Node, Tick};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,12 @@ impl Parked {
         }
         self.rows.insert(entity, Waiting { since: tick, from, offload });
         true
+    }
+
+    /// Who sent the offload of an entity that waits here, and under which epoch.
+    #[must_use]
+    pub fn known(&self, entity: EntityId) -> Option<(Node, Epoch)> {
+        self.rows.get(&entity).map(|waiting| (waiting.from, waiting.offload.epoch))
     }
 
     /// Takes the offload of an entity out, with who sent it.

@@ -3,9 +3,11 @@
 
 mod incoming;
 mod outgoing;
+mod vitals;
 
 pub(super) use incoming::Admitted;
 pub(super) use outgoing::{Next, Started};
+pub use vitals::LinkVitals;
 
 use super::bulk::Reassembly;
 use super::config::{EVENTS_MAX, LinkConfig};

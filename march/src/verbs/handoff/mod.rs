@@ -1,6 +1,8 @@
 //! Ordering handoffs, one or many. An order always ends by its deadline and says who owns the
 //! entity now.
 
+mod dry;
+
 use super::{print_json, print_line};
 use crate::cli::HandoffArgs;
 use crate::connect::manager;
@@ -87,6 +89,10 @@ pub(crate) async fn run(args: HandoffArgs) -> Result<u8, Failure> {
             let good = sum.timeout == 0 && sum.misplaced == 0 && sum.committed > 0;
             Ok(if good { 0 } else { CHECK_FAILED })
         }
+        (None, Some(entity), Some(to)) if args.dry_run => {
+            let request = request(&args, entity.0, to);
+            dry::run(&args.ask.cluster, request, args.ask.output.is_json()).await
+        }
         (None, Some(entity), Some(to)) => {
             let mut manager = manager(&args.ask.cluster).await?;
             let reply = order(&mut manager, &args, entity.0, to).await?;
@@ -98,19 +104,23 @@ pub(crate) async fn run(args: HandoffArgs) -> Result<u8, Failure> {
     }
 }
 
+fn request(args: &HandoffArgs, entity: u64, to: &str) -> HandoffRequest {
+    HandoffRequest {
+        entity,
+        to: to.to_owned(),
+        hold: args.hold,
+        deadline_ms: u32::try_from(args.deadline.as_millis()).unwrap_or(u32::MAX),
+        to_incarnation: 0,
+    }
+}
+
 async fn order(
     manager: &mut OperatorClient<Channel>,
     args: &HandoffArgs,
     entity: u64,
     to: &str,
 ) -> Result<HandoffJson, Failure> {
-    let request = HandoffRequest {
-        entity,
-        to: to.to_owned(),
-        hold: args.hold,
-        deadline_ms: u32::try_from(args.deadline.as_millis()).unwrap_or(u32::MAX),
-        to_incarnation: 0,
-    };
+    let request = request(args, entity, to);
     let limit = args.deadline + Duration::from_secs(3);
     let doing = format!("entity {entity} was not moved");
     match tokio::time::timeout(limit, manager.handoff(request)).await {
