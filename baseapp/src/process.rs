@@ -147,13 +147,15 @@ impl BaseTick {
             (input.tick, input.moment, input.frames.iter().map(BundleRef::of_frame).collect());
         let mut output = self.core.tick(input);
         self.write_log(std::mem::take(&mut output.log));
+        let (events, facts) = self.around.add_facts(std::mem::take(&mut output.events));
         let record = TickRecord {
             tick,
             moment,
             input: encoded.into(),
             received,
             sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
-            events: self.around.add_facts(std::mem::take(&mut output.events)),
+            events,
+            facts,
             digest: self.core.digest(),
         };
         if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {

@@ -82,13 +82,15 @@ impl TickProcess for CellTick {
         spans.mark(Phase::Entity);
         self.show(&output.stats, now.tick);
         self.see_whether_drained(&output.stats);
+        let (events, facts) = self.around.add_facts(output.events);
         let record = TickRecord {
             tick: now.tick,
             moment: Moment::Flush,
             input: encoded.into(),
             received,
             sent: output.bundles.iter().map(BundleRef::of_outgoing).collect(),
-            events: self.around.add_facts(output.events),
+            events,
+            facts,
             digest: self.core.digest(),
         };
         if let Some(ticket) = self.around.record(record, || self.core.snapshot()) {

@@ -7,7 +7,7 @@ mod trials;
 pub(crate) use pages::{ConsoleArgs, DemoConsoleArgs, ManagerConsoleArgs};
 #[cfg(feature = "sim")]
 pub(crate) use trials::SimArgs;
-pub(crate) use trials::{Against, AuditArgs, DrillArgs};
+pub(crate) use trials::{Against, AuditArgs, DrillArgs, ReplayArgs};
 
 use crate::durations::{parse, parse_step};
 use crate::exit::Failure;
@@ -56,6 +56,8 @@ pub(crate) enum Verb {
     Audit(AuditArgs),
     /// Shows a folder of journals in a browser.
     Console(ConsoleArgs),
+    /// Runs journals again through the cores that wrote them, and tells where they first differ.
+    Replay(ReplayArgs),
     /// Runs the cores of a cluster in simulated worlds full of faults, and judges what happened.
     #[cfg(feature = "sim")]
     Sim(SimArgs),

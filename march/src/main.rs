@@ -61,6 +61,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             Verb::Order(args) => verbs::order::run(&args),
             Verb::Audit(args) => verbs::audit::run(&args),
             Verb::Console(args) => verbs::console::run(args).await,
+            Verb::Replay(args) => verbs::replay::run(&args),
             #[cfg(feature = "sim")]
             Verb::Sim(args) => verbs::sim::run(&args),
             Verb::Recover(args) => verbs::recover::run(args).await,

@@ -19,6 +19,6 @@ mod testing;
 pub use audit::{
     AuditOptions, Invariant, InvariantCount, Outcome, Verdict, Violation, audit, invariants, judge,
 };
-pub use journals::{BaseLog, Journals, LoadError, Process, load};
+pub use journals::{BaseLog, Break, Journals, LoadError, Process, Start, load};
 pub use order::{Line, Lines, OrderFilter, columns, order};
 pub use summary::{CommandFigures, HandoffFigures, Summary, summary};

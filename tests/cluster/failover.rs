@@ -1,6 +1,7 @@
 //! Processes that are lost - killed, hung, back from the dead - and what becomes of their entities;
 //! managers that are lost, and what that changes.
 
+use crate::replay::replayed;
 use crate::support::{Demo, Etcd, last_json, signal, stderr, until};
 use marchland_common::journal::Event;
 use marchland_common::order::{EntityId, NodeKind, Tick};
@@ -132,6 +133,8 @@ pub fn must_pass_and_keep(demo: Demo) -> (Vec<u64>, tempfile::TempDir) {
     let why = || last_json(&crate::support::run(&["audit", dir.to_str().unwrap(), "--json"]));
     assert_eq!(report["audit"], "pass", "{report:#} {:#}", why());
     assert_eq!(report["commands"]["unanswered"], 0, "{report:#}");
+    let (code, again) = replayed(&dir, &[]);
+    assert_eq!(code, 0, "every life does again what it did: {again:#}");
     let gaps = restores(&dir.join("journals"));
     let (half, all) = (gaps.get(gaps.len() / 2), gaps.last());
     eprintln!("restored {} entities; ticks without one: p50 {half:?}, most {all:?}", gaps.len());

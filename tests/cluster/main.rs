@@ -20,5 +20,6 @@ mod operator;
 mod other_store;
 mod pauses;
 mod processes;
+mod replay;
 mod stall;
 mod support;

@@ -90,9 +90,9 @@ pub struct BaseCore {
     /// Acknowledgements of this moment, the newest per owner and entity.
     #[serde(skip)]
     pub(crate) acks: BTreeMap<(Node, EntityId), (Epoch, Seq)>,
-    #[serde(skip)]
     pub(crate) refusals: Refusals,
-    #[serde(skip)]
+    /// What is said in the next moment. Empty between moments, but not before the first: what the
+    /// log told is said in that.
     pub(crate) out: BaseOutput,
 }
 

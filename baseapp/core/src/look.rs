@@ -2,9 +2,10 @@
 //! counts, digests, snapshots and checkpoints.
 
 use crate::core::BaseCore;
-use crate::io::{BaseStats, EntityBrief};
+use crate::io::{BaseConfig, BaseStats, EntityBrief};
 use crate::log::{LogRecord, Part};
 use marchland_common::digest::digest_of;
+use marchland_common::journal::PartedDigest;
 use marchland_common::order::{EntityId, Lsn, SpaceId, Tick};
 use marchland_common::world::{Kinds, Lasting};
 use std::sync::Arc;
@@ -15,6 +16,12 @@ use std::sync::Arc;
 pub struct BadSnapshot(String);
 
 impl BaseCore {
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &BaseConfig {
+        &self.config
+    }
+
     /// One entity; none if it has no record here or ended.
     #[must_use]
     pub fn brief(&self, entity: EntityId) -> Option<EntityBrief> {
@@ -98,14 +105,22 @@ impl BaseCore {
     /// A digest of what this core wrote, waits for and knows of others. It costs what is going on,
     /// not what is kept: the entities are in it by the records that made them what they are.
     #[must_use]
-    pub fn digest(&self) -> u64 {
+    pub fn digest(&self) -> PartedDigest {
         let granting: Vec<_> = self.granting.iter().map(|id| (id, self.now.get(id))).collect();
-        let clients = (&self.streams, &self.playing, &self.announced, &self.held_clients, self.rng);
-        let messages = (&self.queues, &self.posts, &self.loopback, &self.retries, &self.unborn);
-        let entities = (self.history, granting, &self.orphans, &self.counters, &self.gives);
-        let rest = (self.tick, self.ran, self.is_frozen(), &self.gate, &self.peers, &self.orders);
-        digest_of(&(clients, messages, entities, rest))
+        PartedDigest::of(&[
+            digest_of(&(self.tick, self.ran, self.is_frozen(), self.rng)),
+            digest_of(&(self.history, &self.gate)),
+            digest_of(&(granting, &self.orphans, &self.counters)),
+            digest_of(&self.peers),
+            digest_of(&(&self.streams, &self.playing, &self.announced, &self.held_clients)),
+            digest_of(&(&self.queues, &self.posts, &self.loopback, &self.retries, &self.unborn)),
+            digest_of(&(&self.orders, &self.gives)),
+        ])
     }
+
+    /// What the parts of a digest are, in their order.
+    pub const PARTS: [&str; 7] =
+        ["switches", "log", "ownership", "links", "clients", "messages", "orders and moves"];
 
     /// The whole core as bytes; the kinds are not in it.
     #[must_use]

@@ -2,13 +2,14 @@
 
 use marchland_common::journal::{Event, Refused};
 use marchland_common::order::{EntityId, Node};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Entities that are told apart in one moment; more are counted together.
 const TOLD_APART_MAX: usize = 256;
 
 /// The counts of one moment.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Refusals(BTreeMap<(Refused, Option<Node>, Option<EntityId>), u32>);
 
 impl Refusals {

@@ -123,5 +123,5 @@ fn main() {
         input.frames.push(Frame { from: base, bundle });
         core.tick(input);
     }
-    eprintln!("digest {:016x}", core.digest());
+    eprintln!("digest {:016x}", core.digest().whole);
 }

@@ -30,7 +30,7 @@ use crate::witness::ViewScratch;
 use crate::{effects, ownership, traffic};
 use marchland_common::cluster::ClusterMap;
 use marchland_common::digest::digest_of;
-use marchland_common::journal::{Event, Refused};
+use marchland_common::journal::{Event, PartedDigest, Refused};
 use marchland_common::msg::{CellToBase, CellToCell, Msg};
 use marchland_common::order::{EntityId, Node, Tick};
 use marchland_common::time::{Phase, Scheduler};
@@ -176,7 +176,7 @@ impl CellCore {
 
     /// A digest of what a replay must reproduce. Its cost does not grow with idle entities.
     #[must_use]
-    pub fn digest(&self) -> u64 {
+    pub fn digest(&self) -> PartedDigest {
         let cell = &self.cell;
         let around = &cell.around;
         let links: Vec<_> = cell
@@ -184,18 +184,20 @@ impl CellCore {
             .links()
             .map(|link| (link.base, link.steps, link.durable, link.open))
             .collect();
-        digest_of(&(
-            cell.tick,
+        PartedDigest::of(&[
+            digest_of(&(cell.tick, cell.accepting, cell.halted)),
             cell.reals.digest(),
-            links,
+            digest_of(&links),
             cell.peers.digest(),
-            (cell.parked.len(), cell.closed.len()),
-            (around.looks.len(), around.haunts.len(), around.mirrors.len()),
-            (around.witnesses.len(), around.signals.held()),
-            cell.accepting,
-            cell.halted,
-        ))
+            digest_of(&(cell.parked.len(), cell.closed.len())),
+            digest_of(&(around.looks.len(), around.haunts.len(), around.mirrors.len())),
+            digest_of(&(around.witnesses.len(), around.signals.held())),
+        ])
     }
+
+    /// What the parts of a digest are, in their order.
+    pub const PARTS: [&str; 7] =
+        ["switches", "entities", "windows", "links", "handoffs", "ghosts", "views and signals"];
 }
 
 /// The rooms of a tick, in their order.

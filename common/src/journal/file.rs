@@ -5,7 +5,7 @@ use crate::order::{Incarnation, Node};
 
 /// The framing of a journal's segments. What the segment says about itself is its first record,
 /// a [`Header`](super::Record::Header); the framing's own meta is empty.
-pub const JOURNAL_FORMAT: Format = Format { magic: *b"MARCHJNL", versions: 1..=1 };
+pub const JOURNAL_FORMAT: Format = Format { magic: *b"MARCHJNL", versions: 2..=2 };
 
 /// Largest record of a journal, in bytes: a snapshot of a whole core fits many times.
 pub const JOURNAL_RECORD_MAX: usize = 256 << 20;

@@ -2,6 +2,7 @@
 //! output moment, and an end mark.
 
 use super::Event;
+use crate::digest::digest_of;
 use crate::msg::{Frame, Moment, Outgoing};
 use crate::order::{Node, Tick};
 use bytes::Bytes;
@@ -66,8 +67,50 @@ pub struct TickRecord {
     pub sent: Vec<BundleRef>,
     /// What happened, in order.
     pub events: Vec<Event>,
-    /// The digest of the core afterwards; 0 where a process has no core.
-    pub digest: u64,
+    /// How many of the events, from the first on, are not the core's but of what surrounds it.
+    pub facts: u32,
+    /// The digest of the core afterwards.
+    pub digest: PartedDigest,
+}
+
+/// The digest of a core that also tells which of its parts differs from another one's. Nothing of
+/// it is there where a process has no core.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartedDigest {
+    /// Of everything.
+    pub whole: u64,
+    /// Two bytes of each part's own digest, in the core's order of its parts: too few to prove
+    /// anything, enough to say where to look.
+    pub parts: Vec<[u8; 2]>,
+}
+
+impl PartedDigest {
+    /// Of the digests of all parts.
+    #[must_use]
+    pub fn of(parts: &[u64]) -> Self {
+        let short = |part: &u64| {
+            let [low, high, ..] = part.to_le_bytes();
+            [low, high]
+        };
+        Self { whole: digest_of(parts), parts: parts.iter().map(short).collect() }
+    }
+}
+
+impl TickRecord {
+    /// The record of a process that has no core: nothing but what it noticed.
+    #[must_use]
+    pub const fn without_core(tick: Tick, events: Vec<Event>) -> Self {
+        Self {
+            tick,
+            moment: Moment::Flush,
+            input: Bytes::new(),
+            received: Vec::new(),
+            sent: Vec::new(),
+            facts: 0,
+            events,
+            digest: PartedDigest { whole: 0, parts: Vec::new() },
+        }
+    }
 }
 
 /// The name of a bundle: who, to or from whom, and its number between them.

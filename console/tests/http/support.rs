@@ -7,7 +7,7 @@ use bytes::Bytes;
 use marchland_common::journal::{
     BundleRef, Event, JournalHeader, OwnerWhy, Record, Refused, TickRecord,
 };
-use marchland_common::msg::{HandoffWhy, Moment};
+use marchland_common::msg::HandoffWhy;
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeKind, Seq, Tick};
 use marchland_console::{Console, Recorded, Rules, router};
 use marchland_observe::Journals;
@@ -28,15 +28,7 @@ fn stepped(seq: u64) -> Event {
 
 /// A record of nothing but these events.
 pub fn blank(tick: Tick, events: Vec<Event>) -> TickRecord {
-    TickRecord {
-        tick,
-        moment: Moment::Flush,
-        input: Bytes::new(),
-        received: Vec::new(),
-        sent: Vec::new(),
-        events,
-        digest: 1,
-    }
+    TickRecord::without_core(tick, events)
 }
 
 fn record(tick: u64, received: Vec<BundleRef>, sent: Vec<BundleRef>, events: Vec<Event>) -> Record {

@@ -2,7 +2,7 @@
 
 use super::Output;
 use clap::{Args, ValueEnum};
-use marchland_common::order::NodeName;
+use marchland_common::order::{NodeName, Tick};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
@@ -37,6 +37,23 @@ pub(crate) struct AuditArgs {
     /// their journals break off.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) killed: Vec<NodeName>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The folder with the journals, which are only read.
+    pub(crate) dir: PathBuf,
+    /// The lives of this process alone, like cell-1.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) process: Option<NodeName>,
+    /// From the last whole core before this tick on.
+    #[arg(long, value_name = "TICK")]
+    pub(crate) from: Option<Tick>,
+    /// Up to this tick.
+    #[arg(long, value_name = "TICK")]
+    pub(crate) to: Option<Tick>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -4,7 +4,6 @@ use crate::exit::{Failure, USAGE};
 use bytes::Bytes;
 use marchland_client::bots::{BotsOptions, BotsReport, run};
 use marchland_common::journal::{Event, JournalHeader, TickRecord};
-use marchland_common::msg::Moment;
 use marchland_common::order::{Node, NodeKind, Tick};
 use marchland_runtime::journal::{Journal, JournalConfig, JournalMode};
 use marchland_runtime::telemetry::Counters;
@@ -64,15 +63,8 @@ impl BotsJournal {
         }
         // Bots hear of many ticks at once: records are numbered, and facts say their own ticks.
         self.records += 1;
-        self.journal.append(TickRecord {
-            tick: Tick(self.records),
-            moment: Moment::Flush,
-            input: Bytes::new(),
-            received: Vec::new(),
-            sent: Vec::new(),
-            events: std::mem::take(&mut self.facts),
-            digest: 0,
-        });
+        let facts = std::mem::take(&mut self.facts);
+        self.journal.append(TickRecord::without_core(Tick(self.records), facts));
     }
 }
 

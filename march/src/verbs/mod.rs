@@ -8,6 +8,7 @@ pub(crate) mod handoff;
 pub(crate) mod healthcheck;
 pub(crate) mod order;
 pub(crate) mod recover;
+pub(crate) mod replay;
 #[cfg(feature = "sim")]
 pub(crate) mod sim;
 pub(crate) mod space;

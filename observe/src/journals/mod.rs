@@ -13,6 +13,7 @@ mod tests;
 pub use load::{LoadError, load};
 pub use logs::BaseLog;
 
+use bytes::Bytes;
 use marchland_common::journal::{JournalHeader, Record, TickRecord, decode_record};
 use marchland_common::order::{Node, NodeKind, NodeName};
 use segment::Segment;
@@ -36,8 +37,35 @@ pub struct Process {
     header: Option<JournalHeader>,
     body: Body,
     gaps: Vec<(u64, u64)>,
+    starts: Vec<Start>,
+    breaks: Vec<Break>,
     end: Option<String>,
     faults: Vec<String>,
+}
+
+/// A place in a journal where the whole core is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The output moment that follows, by its place among the life's records.
+    pub before: usize,
+    /// The segment that begins here.
+    pub segment: u32,
+    source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Plain(Bytes),
+    Segment(usize),
+}
+
+/// A place in a journal where records are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Break {
+    /// The output moment that follows, by its place among the life's records.
+    pub before: usize,
+    /// Why, for people.
+    pub why: String,
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +142,8 @@ impl Process {
             header: None,
             body: Body::Plain(Vec::new()),
             gaps: Vec::new(),
+            starts: Vec::new(),
+            breaks: Vec::new(),
             end: None,
             faults: Vec::new(),
         }
@@ -124,12 +154,19 @@ impl Process {
             Record::Header(header) => {
                 self.header.get_or_insert(header);
             }
-            Record::Snapshot(_) => {}
+            Record::Snapshot(core) => {
+                let (before, source) = (self.len(), Source::Plain(core));
+                self.starts.push(Start { before, segment: 0, source });
+            }
             Record::Tick(tick) => match &mut self.body {
                 Body::Plain(ticks) => ticks.push(tick),
                 Body::Encoded { .. } => unreachable!("a process is plain or encoded"),
             },
-            Record::Gap { from, to } => self.gaps.push((from.0, to.0)),
+            Record::Gap { from, to } => {
+                self.gaps.push((from.0, to.0));
+                let why = format!("ticks {from} to {to} were not kept");
+                self.breaks.push(Break { before: self.len(), why });
+            }
             Record::End { why } => self.end = Some(why),
         }
     }
@@ -140,23 +177,34 @@ impl Process {
         let mut spans = Vec::new();
         let mut expected = 0;
         for (index, segment) in segments.iter().enumerate() {
+            let before = spans.len();
             if segment.number != expected {
                 let number = segment.number;
                 let text = match number < expected {
                     true => format!("segment {number} is there twice"),
                     false => format!("segments {expected} to {} are missing", number - 1),
                 };
-                process.faults.push(text);
+                process.break_off(before, text);
+            }
+            let is_cut_off = segment.is_torn && segment.faults.is_empty();
+            if is_cut_off && index + 1 < segments.len() {
+                let text = format!("segment {} is cut off, and others follow", segment.number);
+                process.break_off(before + segment.ticks.len(), text);
             }
             expected = segment.number.saturating_add(1);
             if process.header.is_none() {
                 process.header.clone_from(&segment.header);
             }
-            process.gaps.extend(&segment.gaps);
+            process.gaps.extend(segment.gaps.iter().map(|gap| (gap.from, gap.to)));
+            let breaks = segment.breaks();
+            process.breaks.extend(breaks.map(|(at, why)| Break { before: before + at, why }));
+            let (segment_number, source) = (segment.number, Source::Segment(index));
+            process.starts.push(Start { before, segment: segment_number, source });
             process.end = segment.end.clone().or(process.end);
             process.faults.extend(segment.faults.iter().cloned());
             spans.extend((0..segment.ticks.len() as u32).map(|at| (index as u32, at)));
         }
+        process.breaks.sort_by_key(|hole| hole.before);
         process.body = Body::Encoded { segments, spans };
         process
     }
@@ -208,6 +256,33 @@ impl Process {
                 }
             }
         }
+    }
+
+    /// The places where the whole core is in it: one for each segment.
+    #[must_use]
+    pub fn starts(&self) -> &[Start] {
+        &self.starts
+    }
+
+    /// The core at such a place, encoded; none if it could not be kept or does not decode.
+    #[must_use]
+    pub fn core_at(&self, start: &Start) -> Option<Bytes> {
+        match (&start.source, &self.body) {
+            (Source::Plain(core), _) => Some(core.clone()),
+            (Source::Segment(at), Body::Encoded { segments, .. }) => segments.get(*at)?.snapshot(),
+            (Source::Segment(_), Body::Plain(_)) => None,
+        }
+    }
+
+    /// The places where records are missing, by rising place.
+    #[must_use]
+    pub fn breaks(&self) -> &[Break] {
+        &self.breaks
+    }
+
+    fn break_off(&mut self, before: usize, why: String) {
+        self.faults.push(why.clone());
+        self.breaks.push(Break { before, why });
     }
 
     /// Spans of ticks, both ends included, that it says it could not keep.

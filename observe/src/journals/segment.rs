@@ -1,5 +1,6 @@
 //! One file of a journal: where its records are, and what its frames say about damage.
 
+use bytes::Bytes;
 use marchland_common::journal::frame::{FrameReader, HeaderError, RECORD_HEAD, Tail, read_header};
 use marchland_common::journal::{
     JOURNAL_FORMAT, JOURNAL_RECORD_MAX, JournalHeader, Record, decode_record,
@@ -14,17 +15,31 @@ pub(super) struct Segment {
     pub node: Node,
     pub number: u32,
     pub header: Option<JournalHeader>,
-    pub gaps: Vec<(u64, u64)>,
+    pub gaps: Vec<Gap>,
     pub end: Option<String>,
     pub faults: Vec<String>,
     /// Where the payloads of output moments are.
     pub ticks: Vec<(usize, usize)>,
+    /// Where the snapshot of the core at the beginning is.
+    snapshot: Option<(usize, usize)>,
+    /// Whether bytes follow the last whole record.
+    pub is_torn: bool,
     bytes: Vec<u8>,
 }
 
 impl fmt::Debug for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} segment {}: {} records", self.node, self.number, self.ticks.len())
+    }
+}
+
+impl Segment {
+    /// What makes its records not all that were written, and which record of it follows.
+    pub fn breaks(&self) -> impl Iterator<Item = (usize, String)> + '_ {
+        let gaps = self.gaps.iter();
+        let gaps = gaps.map(|g| (g.before, format!("ticks {} to {} were not kept", g.from, g.to)));
+        let faults = self.faults.iter().map(|fault| (self.ticks.len(), fault.clone()));
+        gaps.chain(faults)
     }
 }
 
@@ -49,6 +64,8 @@ impl Segment {
             end: None,
             faults: Vec::new(),
             ticks: Vec::new(),
+            snapshot: None,
+            is_torn: false,
             bytes: Vec::new(),
         };
         segment.scan(name, &bytes);
@@ -72,11 +89,23 @@ impl Segment {
         self.bytes.get(start..start + len)
     }
 
+    /// The core as it was when the segment began, encoded; none where that is not there.
+    pub fn snapshot(&self) -> Option<Bytes> {
+        let (start, len) = self.snapshot?;
+        match decode_record(self.bytes.get(start..start + len)?) {
+            Ok(Record::Snapshot(core)) => Some(core).filter(|core| !core.is_empty()),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     fn scan(&mut self, name: &str, bytes: &[u8]) {
         let start = match read_header(&JOURNAL_FORMAT, bytes) {
             Ok(start) => start,
             // The process stopped while it began the file: nothing that it says had an effect.
-            Err(HeaderError::Truncated) => return,
+            Err(HeaderError::Truncated) => {
+                self.is_torn = true;
+                return;
+            }
             Err(wrong) => return self.faults.push(format!("{name}: {wrong}")),
         };
         let mut frames = FrameReader::new(bytes, start.len, start.salt, JOURNAL_RECORD_MAX);
@@ -84,11 +113,15 @@ impl Segment {
             let at = frame.offset + RECORD_HEAD;
             match frame.payload.first() {
                 Some(&TICK_TAG) => self.ticks.push((at, frame.payload.len())),
-                Some(&SNAPSHOT_TAG) => {}
+                Some(&SNAPSHOT_TAG) => {
+                    self.snapshot.get_or_insert((at, frame.payload.len()));
+                }
                 _ => self.take_rare(name, frame.offset, frame.payload),
             }
         }
-        if let Tail::Corrupt { offset } = frames.tail() {
+        let tail = frames.tail();
+        self.is_torn = tail != Tail::Clean;
+        if let Tail::Corrupt { offset } = tail {
             self.faults.push(format!("{name}: damaged at byte {offset}; the rest is not read"));
         }
         // Checksums find damage; what remains is another build's encoding, and the first tells.
@@ -103,13 +136,24 @@ impl Segment {
             Ok(Record::Header(header)) => {
                 self.header.get_or_insert(header);
             }
-            Ok(Record::Gap { from, to }) => self.gaps.push((from.0, to.0)),
+            Ok(Record::Gap { from, to }) => {
+                self.gaps.push(Gap { before: self.ticks.len(), from: from.0, to: to.0 });
+            }
             Ok(Record::End { why }) => self.end = Some(why),
             Ok(Record::Tick(_) | Record::Snapshot(_)) | Err(_) => {
                 self.faults.push(format!("{name}: the record at byte {offset} does not decode"));
             }
         }
     }
+}
+
+/// What could not be kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap {
+    /// The output moment that follows it, by its place in the segment.
+    pub before: usize,
+    pub from: u64,
+    pub to: u64,
 }
 
 /// Stands for the owner of a file until its header is read.
@@ -119,22 +163,12 @@ const NOBODY: Node = Node::new(marchland_common::order::NodeKind::Client, 0, 0);
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use bytes::Bytes;
     use marchland_common::journal::{TickRecord, encode_record};
-    use marchland_common::msg::Moment;
     use marchland_common::order::Tick;
 
     #[test]
     fn the_first_byte_of_a_record_says_which_it_is() {
-        let tick = Record::Tick(TickRecord {
-            tick: Tick(1),
-            moment: Moment::Flush,
-            input: Bytes::new(),
-            received: Vec::new(),
-            sent: Vec::new(),
-            events: Vec::new(),
-            digest: 0,
-        });
+        let tick = Record::Tick(TickRecord::without_core(Tick(1), Vec::new()));
         assert_eq!(encode_record(&tick).unwrap()[0], TICK_TAG);
         let snapshot = Record::Snapshot(Bytes::from_static(b"core"));
         assert_eq!(encode_record(&snapshot).unwrap()[0], SNAPSHOT_TAG);

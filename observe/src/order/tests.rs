@@ -6,9 +6,7 @@ use super::*;
 use crate::causal::{Catalog, EventId, Graph, Relation, Span};
 use crate::journals::Journals;
 use crate::testing::{CORRUPTIONS, Plan, entity_id, history};
-use bytes::Bytes;
 use marchland_common::journal::{BundleRef, Event, Record, TickRecord};
-use marchland_common::msg::Moment;
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeKind, Seq, Tick};
 use marchland_common::rng::Rng;
 use proptest::prelude::*;
@@ -23,13 +21,9 @@ fn moment(tick: u64, received: &[(Node, u64, u64)], sent: &[(Node, u64)], events
     let bundle = |peer, n, src_tick| BundleRef { peer, n, src_tick: Tick(src_tick) };
     let fact = |n| Event::Durable { lsn: Lsn(n) };
     Record::Tick(TickRecord {
-        tick: Tick(tick),
-        moment: Moment::Flush,
-        input: Bytes::new(),
         received: received.iter().map(|(peer, n, at)| bundle(*peer, *n, *at)).collect(),
         sent: sent.iter().map(|(peer, n)| bundle(*peer, *n, tick)).collect(),
-        events: (0..events).map(fact).collect(),
-        digest: 0,
+        ..TickRecord::without_core(Tick(tick), (0..events).map(fact).collect())
     })
 }
 

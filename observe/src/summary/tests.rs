@@ -4,9 +4,8 @@
 
 use super::*;
 use crate::testing::{Plan, history};
-use bytes::Bytes;
 use marchland_common::journal::{EndWhy, Event, OwnerWhy, Record, TickRecord};
-use marchland_common::msg::{GrantWhy, HandoffRefusal, HandoffWhy, Moment};
+use marchland_common::msg::{GrantWhy, HandoffRefusal, HandoffWhy};
 use marchland_common::order::{EntityId, Epoch, Lsn, Node, NodeKind, Seq, SessionId, Tick};
 use marchland_common::time::{Dropped, OverloadPolicy};
 use marchland_common::world::{CommandOutcome, Rejection};
@@ -17,15 +16,7 @@ const BOT: Node = Node::new(NodeKind::Client, 1, 8);
 const E: EntityId = EntityId(257);
 
 fn moment(tick: u64, events: Vec<Event>) -> Record {
-    Record::Tick(TickRecord {
-        tick: Tick(tick),
-        moment: Moment::Flush,
-        input: Bytes::new(),
-        received: Vec::new(),
-        sent: Vec::new(),
-        events,
-        digest: 0,
-    })
+    Record::Tick(TickRecord::without_core(Tick(tick), events))
 }
 
 fn activated(grant: u64) -> Event {

@@ -1,7 +1,6 @@
 //! The journals as the model writes them, with the bundles between its processes.
 
 use super::{BASES, CELLS, nodes};
-use bytes::Bytes;
 use marchland_common::journal::{BundleRef, Event, JournalHeader, Record, TickRecord};
 use marchland_common::msg::Moment;
 use marchland_common::order::{Incarnation, Node, Tick};
@@ -41,8 +40,8 @@ impl Writer {
             sent.push(BundleRef { peer, n: *n, src_tick: tick });
             self.coming[to].push(BundleRef { peer: me, n: *n, src_tick: tick });
         }
-        let input = Bytes::new();
-        let record = TickRecord { tick, moment, input, received, sent, events, digest: 1 };
+        let plain = TickRecord::without_core(tick, events);
+        let record = TickRecord { moment, received, sent, ..plain };
         self.journals[at].push(Record::Tick(record));
     }
 

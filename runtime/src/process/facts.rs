@@ -155,9 +155,7 @@ const fn ended(outcome: &CommandOutcome) -> &'static str {
 mod tests {
     use super::*;
     use crate::telemetry::Counters;
-    use bytes::Bytes;
     use marchland_common::journal::BundleRef;
-    use marchland_common::msg::Moment;
     use marchland_common::order::{Epoch, Lsn, NodeKind, Seq};
 
     const BASE: Node = Node::new(NodeKind::Base, 1, 21);
@@ -165,15 +163,8 @@ mod tests {
     const ENTITY: EntityId = EntityId(5);
 
     fn record(tick: u64, received: Vec<BundleRef>, events: Vec<Event>) -> TickRecord {
-        TickRecord {
-            tick: Tick(tick),
-            moment: Moment::Flush,
-            input: Bytes::new(),
-            received,
-            sent: vec![BundleRef { peer: BASE, n: 1, src_tick: Tick(tick) }],
-            events,
-            digest: 0,
-        }
+        let sent = vec![BundleRef { peer: BASE, n: 1, src_tick: Tick(tick) }];
+        TickRecord { received, sent, ..TickRecord::without_core(Tick(tick), events) }
     }
 
     fn owned(why: OwnerWhy, last_tick: u64) -> Event {

@@ -95,17 +95,18 @@ impl Surroundings {
         drained
     }
 
-    /// The facts of the surroundings, then those of the core: the events of one record. What was
-    /// refused is counted.
-    pub fn add_facts(&mut self, of_core: Vec<Event>) -> Vec<Event> {
+    /// The facts of the surroundings, then those of the core: the events of one record, and how
+    /// many of them are not the core's. What was refused is counted.
+    pub fn add_facts(&mut self, of_core: Vec<Event>) -> (Vec<Event>, u32) {
         let mut events = std::mem::take(&mut self.facts);
+        let facts = u32::try_from(events.len()).unwrap_or(u32::MAX);
         events.extend(of_core);
         for event in &events {
             if let Event::Refusal { reason, count, .. } = event {
                 self.counters.refuse(*reason, u64::from(*count));
             }
         }
-        events
+        (events, facts)
     }
 
     /// Hands over the record of an output moment. What the moment says may leave with the ticket;

@@ -69,15 +69,7 @@ impl TickProcess for Cell {
         self.links.drain();
         let journal = self.journal.as_mut().unwrap();
         self.news.lock().unwrap().extend(journal.poll());
-        let ticket = journal.append(TickRecord {
-            tick: now.tick,
-            moment: Moment::Flush,
-            input: Bytes::new(),
-            received: Vec::new(),
-            sent: Vec::new(),
-            events: Vec::new(),
-            digest: 0,
-        });
+        let ticket = journal.append(TickRecord::without_core(now.tick, Vec::new()));
         // The link's own limit is not the subject: the window of a core stops long before.
         if self.sent.load(Ordering::SeqCst) < 200 {
             let n = self.sent.fetch_add(1, Ordering::SeqCst) + 1;

@@ -137,6 +137,7 @@ impl BaseProcess {
             received: taken,
             sent: sent(&output.bundles),
             events: output.events,
+            facts: 0,
             digest: self.core.digest(),
         };
         (Ran { record, bundles: output.bundles }, output.clients)

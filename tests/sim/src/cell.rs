@@ -62,6 +62,7 @@ impl CellProcess {
             received: taken,
             sent: crate::chronicle::sent(&output.bundles),
             events: output.events,
+            facts: 0,
             digest: self.core.digest(),
         };
         (Ran { record, bundles: output.bundles }, output.work)

@@ -3,7 +3,7 @@
 use marchland_common::journal::{
     BundleRef, Event, JournalHeader, Record, TickRecord, encode_record,
 };
-use marchland_common::msg::{Frame, Moment, Outgoing};
+use marchland_common::msg::{Frame, Outgoing};
 use marchland_common::order::{Node, Tick};
 use std::collections::BTreeMap;
 
@@ -27,7 +27,8 @@ pub(crate) fn sent(bundles: &[Outgoing]) -> Vec<BundleRef> {
 }
 
 impl Chronicle {
-    pub(crate) fn open(&mut self, node: Node, seed: u64) {
+    /// Begins the journal of a life; with a snapshot of its core where a replay is to begin there.
+    pub(crate) fn open(&mut self, node: Node, seed: u64, snapshot: Option<Vec<u8>>) {
         let header = JournalHeader {
             cluster: 1,
             node,
@@ -38,7 +39,9 @@ impl Chronicle {
             segment: 0,
             wall_ms: 0,
         };
-        self.journals.insert(node, vec![Record::Header(header)]);
+        let snapshot = snapshot.map(|bytes| Record::Snapshot(bytes.into()));
+        let records = std::iter::once(Record::Header(header)).chain(snapshot);
+        self.journals.insert(node, records.collect());
     }
 
     pub(crate) fn tick(&mut self, node: Node, record: TickRecord) {
@@ -47,16 +50,7 @@ impl Chronicle {
 
     /// Facts of a process without a core.
     pub(crate) fn facts(&mut self, node: Node, tick: Tick, events: Vec<Event>) {
-        let record = TickRecord {
-            tick,
-            moment: Moment::Flush,
-            input: bytes::Bytes::new(),
-            received: Vec::new(),
-            sent: Vec::new(),
-            events,
-            digest: 0,
-        };
-        self.tick(node, record);
+        self.tick(node, TickRecord::without_core(tick, events));
     }
 
     pub(crate) fn close(mut self) -> Vec<(Node, Vec<Record>)> {

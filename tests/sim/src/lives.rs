@@ -33,7 +33,8 @@ impl Run {
         };
         let disk = self.disks.entry(name).or_insert_with(|| Disk::new(&self.config, name));
         let process = Process::new(&self.config, node, now, lease, disk);
-        self.book.open(node, self.config.seed);
+        let snapshot = self.config.keep_inputs.then(|| process.snapshot());
+        self.book.open(node, self.config.seed, snapshot);
         self.processes.insert(name, process);
         // Clocks are read from a step on, so that a skew never goes below zero.
         self.agenda.at(now.max(STEP_US), Happening::Wake(node));

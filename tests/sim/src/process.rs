@@ -71,6 +71,14 @@ impl Process {
         }
     }
 
+    /// Its core as bytes, for a replay to begin with.
+    pub(crate) fn snapshot(&self) -> Vec<u8> {
+        match &self.core {
+            Core::Cell(cell) => cell.core.snapshot(),
+            Core::Base(base) => base.core.snapshot(),
+        }
+    }
+
     /// Whether its registration is proven: half of its lease has not passed since the last word.
     pub(crate) const fn is_proven(&self, now: u64) -> bool {
         now - self.proven < TTL_S as u64 * 500_000

@@ -100,7 +100,7 @@ impl Run {
     fn new(config: SimConfig) -> Self {
         let mut book = Chronicle::default();
         let client = Node::new(NodeKind::Client, 1, 1_000);
-        book.open(client, config.seed);
+        book.open(client, config.seed, None);
         let player = |n: usize| Player::new(n, config.seed, base_of(&config, &account(n)));
         Self {
             agenda: Agenda::default(),
@@ -327,6 +327,7 @@ impl Run {
         let Ran { mut record, mut bundles } = ran;
         let Some(process) = self.processes.get_mut(&node.name) else { return };
         let mut events = std::mem::take(&mut process.facts);
+        record.facts = events.len() as u32;
         events.append(&mut record.events);
         record.events = events;
         for outgoing in &mut bundles {

@@ -105,9 +105,7 @@ fn new_logins_of(crowd: &Process, scope: Scope) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bytes::Bytes;
     use marchland_common::journal::{Record, TickRecord};
-    use marchland_common::msg::Moment;
     use marchland_common::order::Tick;
     use std::ops::RangeInclusive;
 
@@ -126,17 +124,7 @@ mod tests {
         let of = |tick: u64| {
             events.iter().filter(move |(at, _)| *at == tick).map(|(_, event)| event.clone())
         };
-        let record = |tick| {
-            Record::Tick(TickRecord {
-                tick: Tick(tick),
-                moment: Moment::Flush,
-                input: Bytes::new(),
-                received: Vec::new(),
-                sent: Vec::new(),
-                events: of(tick).collect(),
-                digest: 0,
-            })
-        };
+        let record = |tick| Record::Tick(TickRecord::without_core(Tick(tick), of(tick).collect()));
         ticks.map(record).collect()
     }
 }

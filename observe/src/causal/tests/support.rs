@@ -2,9 +2,7 @@
 
 use crate::causal::{Catalog, EventId, Graph, Span};
 use crate::journals::Journals;
-use bytes::Bytes;
 use marchland_common::journal::{BundleRef, Event, Record, TickRecord};
-use marchland_common::msg::Moment;
 use marchland_common::order::{Lsn, Node, NodeKind, SessionId, Tick};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,13 +20,9 @@ pub fn moment(
 ) -> Record {
     let bundle = |peer, n, src_tick| BundleRef { peer, n, src_tick: Tick(src_tick) };
     Record::Tick(TickRecord {
-        tick: Tick(tick),
-        moment: Moment::Flush,
-        input: Bytes::new(),
         received: received.iter().map(|(peer, n, at)| bundle(*peer, *n, *at)).collect(),
         sent: sent.iter().map(|(peer, n)| bundle(*peer, *n, tick)).collect(),
-        events,
-        digest: 0,
+        ..TickRecord::without_core(Tick(tick), events)
     })
 }
 

@@ -6,7 +6,6 @@ mod space;
 use super::*;
 use disk::{FakeDisk, records_of};
 use marchland_common::journal::Event;
-use marchland_common::msg::Moment;
 use marchland_common::order::{Node, NodeKind, SessionId};
 
 const CELL: Node = Node::new(NodeKind::Cell, 3, 1_207);
@@ -27,18 +26,11 @@ fn config(dir: PathBuf) -> JournalConfig {
 }
 
 fn record(tick: u64) -> TickRecord {
-    let session = SessionId(tick);
+    let entity = marchland_common::order::EntityId(257);
+    let event = Event::SessionClosed { entity, session: SessionId(tick) };
     TickRecord {
-        tick: Tick(tick),
-        moment: Moment::Flush,
         input: Bytes::from(vec![tick as u8; 40]),
-        received: Vec::new(),
-        sent: Vec::new(),
-        events: vec![Event::SessionClosed {
-            entity: marchland_common::order::EntityId(257),
-            session,
-        }],
-        digest: tick,
+        ..TickRecord::without_core(Tick(tick), vec![event])
     }
 }
 

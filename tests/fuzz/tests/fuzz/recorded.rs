@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use marchland_baseapp_core::io::BaseInput;
 use marchland_cellapp_core::io::CellInput;
-use marchland_common::journal::{Record, TickRecord};
+use marchland_common::journal::{PartedDigest, Record, TickRecord};
 use marchland_common::msg::{Bundle, Frame, Msg};
 use marchland_common::order::{EntityId, Epoch, Node, NodeKind};
 use marchland_common::rng::Rng;
@@ -40,8 +40,9 @@ pub fn ticks(records: &[Record]) -> impl Iterator<Item = &TickRecord> {
 }
 
 /// The inputs of a journal, each with the digest of the core after it.
-pub fn inputs<T: DeserializeOwned>(records: &[Record]) -> Vec<(T, u64)> {
-    let read = |tick: &TickRecord| (postcard::from_bytes(&tick.input).unwrap(), tick.digest);
+pub fn inputs<T: DeserializeOwned>(records: &[Record]) -> Vec<(T, PartedDigest)> {
+    let read =
+        |tick: &TickRecord| (postcard::from_bytes(&tick.input).unwrap(), tick.digest.clone());
     ticks(records).map(read).collect()
 }
 

@@ -22,7 +22,7 @@ fn a_child_process_tells_its_digests() {
     for (node, records) in run(&SimConfig { ticks: 400, ..SimConfig::of_seed(5) }).journals {
         for record in records {
             if let Record::Tick(tick) = record {
-                println!("at {node} {} {:?} {:016x}", tick.tick, tick.moment, tick.digest);
+                println!("at {node} {} {:?} {:016x}", tick.tick, tick.moment, tick.digest.whole);
             }
         }
     }
