@@ -248,8 +248,7 @@ pub(crate) struct HandoffArgs {
 pub(crate) struct DrainArgs {
     #[command(flatten)]
     pub(crate) ask: Ask,
-    /// The process, like base-1. It stays until it is stopped, and serves again once it is started
-    /// again.
+    /// The process, like base-1. It serves again once it is stopped and started again.
     pub(crate) name: NodeName,
     /// Waits until nothing is left there.
     #[arg(long)]
@@ -412,8 +411,7 @@ pub(crate) struct BaseArgs {
     /// Where clients come in.
     #[arg(long, env = "MARCH_GATEWAY", default_value = "127.0.0.1:0")]
     pub(crate) gateway: SocketAddr,
-    /// Where clients reach the gateway, if not at the host of --advertise and that port: other
-    /// gateways send them there.
+    /// Where clients, and gateways that send them on, reach it, if not at --advertise and that port.
     #[arg(long, env = "MARCH_ADVERTISE_GATEWAY", value_name = "HOST[:PORT]")]
     pub(crate) advertise_gateway: Option<AdvertisedAddr>,
     /// How many wolves it creates when it begins with an empty log.
