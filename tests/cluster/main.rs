@@ -14,6 +14,7 @@ mod gateways;
 mod hostile;
 mod links;
 mod lives;
+mod lost_base;
 mod metrics;
 mod off_on;
 mod operator;
