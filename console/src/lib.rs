@@ -5,6 +5,7 @@
 //! browser can ask for is bounded: pages of events, sockets, queues, bytes, and how long it takes.
 
 pub mod assets;
+mod causal;
 pub mod frame;
 mod http;
 mod live;

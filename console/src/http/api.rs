@@ -81,10 +81,17 @@ pub(super) async fn events(State(console): State<Console>, words: Words) -> Answ
         after: params.take::<Cursor>("after")?,
     };
     params.end()?;
-    if ask.from.zip(ask.to).is_some_and(|(from, to)| from > to) {
-        return Err(Trouble::bad("`from` is behind `to`: no tick is between them"));
-    }
+    in_order(ask.from, ask.to)?;
     answer(console.source.events(ask)).await
+}
+
+fn in_order(from: Option<u64>, to: Option<u64>) -> Result<(), Trouble> {
+    match from.zip(to) {
+        Some((from, to)) if from > to => {
+            Err(Trouble::bad("`from` is behind `to`: no tick is between them"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) async fn past(State(console): State<Console>, words: Words) -> Answer<Value> {
@@ -107,6 +114,7 @@ pub(super) async fn ownership(State(console): State<Console>, words: Words) -> A
     let entity = params.need::<EntityId>("entity")?;
     let (from, to) = (params.take("from")?, params.take("to")?);
     params.end()?;
+    in_order(from, to)?;
     answer(console.source.ownership(entity, from, to)).await
 }
 

@@ -13,11 +13,15 @@ mod world;
 
 pub use realm::Realm;
 
+use crate::causal::Causes;
 use crate::frame::{ClusterFrame, Colours, EventName, Hello, Mode};
 use crate::pages::page;
 use crate::source::{EventsAsk, EventsPage, Following, Source, Trouble, Worlds};
 use hub::Hub;
 use marchland_common::order::EntityId;
+use marchland_observe::Journals;
+use marchland_observe::causal::Catalog;
+use ring::Ring;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::task::AbortHandle;
@@ -53,6 +57,21 @@ impl Live {
     #[must_use]
     pub fn tick(&self) -> u64 {
         self.hub.tick()
+    }
+
+    /// Works on a question about causes with what is kept of the last minute.
+    async fn causes<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Causes<'_>) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let rings = self.hub.rings();
+        let answer = move || {
+            let heard = rings.iter().filter(|ring| !ring.is_empty());
+            let journals = Journals::from_windows(heard.map(Ring::window).collect());
+            let catalog = Catalog::of(&journals);
+            work(Causes { journals: &journals, catalog: &catalog })
+        };
+        self.hub.read(answer).await
     }
 }
 
@@ -91,21 +110,21 @@ impl Source for Live {
         self.hub.read(move || page(&rings, &ask)).await
     }
 
-    async fn past(&self, _: EventName, _: usize) -> Result<Value, Trouble> {
-        Err(later("the past of an event"))
+    async fn past(&self, event: EventName, limit: usize) -> Result<Value, Trouble> {
+        self.causes(move |causes| causes.past(event, limit)).await?
     }
 
-    async fn explain(&self, _: EventName, _: EventName) -> Result<Value, Trouble> {
-        Err(later("why one event came before another"))
+    async fn explain(&self, a: EventName, b: EventName) -> Result<Value, Trouble> {
+        self.causes(move |causes| causes.explain(a, b)).await?
     }
 
     async fn ownership(
         &self,
-        _: EntityId,
-        _: Option<u64>,
-        _: Option<u64>,
+        entity: EntityId,
+        from: Option<u64>,
+        to: Option<u64>,
     ) -> Result<Value, Trouble> {
-        Err(later("who owned an entity when"))
+        self.causes(move |causes| causes.ownership(entity, from, to)).await
     }
 
     async fn entity(&self, entity: EntityId, tick: Option<u64>) -> Result<Value, Trouble> {
@@ -123,8 +142,4 @@ impl Source for Live {
     fn follow(&self) -> Option<Following> {
         Some(self.hub.follow())
     }
-}
-
-fn later(what: &str) -> Trouble {
-    Trouble::not_here(format!("{what} is not available from a running cluster yet"))
 }

@@ -1,7 +1,7 @@
 //! The newest records and pictures of one life: those of the last minute, and never more bytes
 //! than a share of the whole.
 
-use crate::pages::Life;
+use crate::pages::{Life, things_in};
 use bytes::Bytes;
 use marchland_common::journal::{Record, TickRecord, decode_record};
 use marchland_common::order::Node;
@@ -82,6 +82,21 @@ impl Ring {
 
     pub(super) fn last_tick(&self) -> Option<u64> {
         self.records.back().map(|kept| kept.tick)
+    }
+
+    /// The newest records between which nothing is missing, oldest first, with the number of the
+    /// first thing in them.
+    pub(super) fn window(&self) -> (Node, u64, Vec<Record>) {
+        let (mut from, mut records) = (0, Vec::new());
+        for (first, record) in (0..self.records.len()).rev().map_while(|place| self.read(place)) {
+            if !records.is_empty() && first + things_in(&record) != from {
+                break;
+            }
+            from = first;
+            records.push(Record::Tick(record.into_owned()));
+        }
+        records.reverse();
+        (self.node, from, records)
     }
 }
 
@@ -168,7 +183,8 @@ fn bytes_of(picture: &Picture) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use marchland_common::order::NodeKind;
+    use marchland_common::journal::{Event, encode_record};
+    use marchland_common::order::{Lsn, NodeKind, Tick};
 
     #[test]
     fn a_ring_keeps_neither_what_is_old_nor_more_than_its_share() {
@@ -181,6 +197,22 @@ mod tests {
         assert_eq!(ring.gaps()[0].1, 5, "and says what it does not have any more");
         ring.trim(now + KEPT + Duration::from_secs(1));
         assert!(ring.is_empty());
+    }
+
+    #[test]
+    fn a_window_goes_back_to_the_newest_hole_and_no_further() {
+        let (node, now) = (Node::new(NodeKind::Cell, 1, 7), Instant::now());
+        let mut ring = Ring::new(node);
+        let gone = Event::Durable { lsn: Lsn(1) };
+        // Two facts a record; those numbered 4 and 5 never came.
+        for (tick, first) in [(1, 0), (2, 2), (4, 6), (5, 8)] {
+            let facts = vec![gone.clone(), gone.clone()];
+            let record = Record::Tick(TickRecord::without_core(Tick(tick), facts));
+            ring.push(tick, first, encode_record(&record).unwrap().into(), now);
+        }
+        let (whose, from, records) = ring.window();
+        assert_eq!((whose, from, records.len()), (node, 6, 2));
+        assert!(matches!(&records[0], Record::Tick(record) if record.tick == Tick(4)));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Life for RecordedLife<'_> {
 pub(super) fn index(journals: &Journals) -> Vec<Index> {
     let index = |process: &Process| {
         let (mut ticks, mut firsts) = (Vec::new(), Vec::new());
-        let (mut next, mut latest) = (0, 0);
+        let (mut next, mut latest) = (process.first_number(), 0);
         for number in 0..process.len() {
             let Some(record) = process.record(number) else { continue };
             // A journal whose ticks fall is damaged; what it says is shown where it stands.

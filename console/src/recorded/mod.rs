@@ -2,11 +2,13 @@
 
 mod index;
 
+use crate::causal::Causes;
 use crate::frame::{ClusterFrame, Colours, EventName, Hello, Mode, ProcessState, kind_name};
 use crate::pages::page;
 use crate::source::{EventsAsk, EventsPage, Following, Source, Trouble, Worlds};
 use index::{Index, RecordedLife, index};
 use marchland_common::order::{EntityId, Node};
+use marchland_observe::causal::Catalog;
 use marchland_observe::{Journals, LoadError, load};
 use serde_json::Value;
 use std::path::Path;
@@ -27,12 +29,13 @@ pub struct Recorded {
 
 struct Shelf {
     journals: Journals,
+    catalog: Catalog,
     lives: Vec<Index>,
     colours: Colours,
 }
 
 impl Recorded {
-    /// Reads a folder. Takes as long as reading every record once takes.
+    /// Reads a folder. Takes as long as reading every record twice takes.
     ///
     /// # Errors
     /// [`LoadError`] when it cannot be read at all.
@@ -45,7 +48,8 @@ impl Recorded {
     pub fn of(journals: Journals) -> Self {
         let lives = index(&journals);
         let colours = Colours::of(lives.iter().map(|life| life.node.name));
-        let shelf = Arc::new(Shelf { journals, lives, colours });
+        let catalog = Catalog::of(&journals);
+        let shelf = Arc::new(Shelf { journals, catalog, lives, colours });
         Self { shelf, readers: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -83,6 +87,10 @@ impl Shelf {
             }
         }
         records
+    }
+
+    fn causes(&self) -> Causes<'_> {
+        Causes { journals: &self.journals, catalog: &self.catalog }
     }
 
     fn last_tick(&self) -> u64 {
@@ -160,21 +168,21 @@ impl Source for Recorded {
         self.read(move |shelf| page(&shelf.records(), &ask)).await
     }
 
-    async fn past(&self, _: EventName, _: usize) -> Result<Value, Trouble> {
-        Err(later("the past of an event"))
+    async fn past(&self, event: EventName, limit: usize) -> Result<Value, Trouble> {
+        self.read(move |shelf| shelf.causes().past(event, limit)).await?
     }
 
-    async fn explain(&self, _: EventName, _: EventName) -> Result<Value, Trouble> {
-        Err(later("why one event came before another"))
+    async fn explain(&self, a: EventName, b: EventName) -> Result<Value, Trouble> {
+        self.read(move |shelf| shelf.causes().explain(a, b)).await?
     }
 
     async fn ownership(
         &self,
-        _: EntityId,
-        _: Option<u64>,
-        _: Option<u64>,
+        entity: EntityId,
+        from: Option<u64>,
+        to: Option<u64>,
     ) -> Result<Value, Trouble> {
-        Err(later("who owned an entity when"))
+        self.read(move |shelf| shelf.causes().ownership(entity, from, to)).await
     }
 
     async fn entity(&self, _: EntityId, _: Option<u64>) -> Result<Value, Trouble> {

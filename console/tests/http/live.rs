@@ -238,6 +238,31 @@ async fn the_last_minute_can_be_asked_for_page_by_page_and_says_where_it_begins(
 }
 
 #[tokio::test]
+async fn causes_and_owners_of_the_last_minute_are_told_under_the_names_that_events_have() {
+    let mut process = Process::start(Node::new(NodeKind::Cell, 1, 7)).await;
+    let realm = TestRealm::of(&[&process]);
+    let console = console(&realm);
+    let mut socket = watching(console.clone(), WATCH).await;
+    let mut tick = 500;
+    let mut heard = Vec::new();
+    while heard.len() < 2 {
+        let frame = frame(&mut socket, &mut process, &mut tick, "events").await;
+        let events = frame["events"].as_array().unwrap();
+        heard.extend(events.iter().map(|event| event["id"].as_str().unwrap().to_owned()));
+    }
+    let (a, b) = (&heard[0], &heard[1]);
+    let told = get(console.clone(), &format!("/api/explain?a={a}&b={b}")).await.json();
+    assert_eq!(told["relation"], "before", "{told}");
+    assert_eq!(told["a"]["kind"], "FirstStep", "the same fact has the same number: {told}");
+    let past = get(console.clone(), &format!("/api/past?event={b}")).await.json();
+    assert!(past["past"].as_array().unwrap().contains(&a.as_str().into()), "{past}");
+    let owners = get(console.clone(), "/api/ownership?entity=257").await.json();
+    assert_eq!(owners["spans"][0]["process"], "cell-1", "{owners}");
+    let gone = get(console, "/api/past?event=cell-1@7:9999999").await;
+    assert_eq!(gone.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn nobody_is_looked_at_while_nobody_looks() {
     let process = Process::start(Node::new(NodeKind::Cell, 1, 7)).await;
     let realm = TestRealm::of(&[&process]);

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod causes;
 mod events;
 mod guards;
 mod live;
