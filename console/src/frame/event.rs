@@ -74,6 +74,22 @@ pub struct EventJson {
     pub message: Option<String>,
 }
 
+/// The kinds of facts that an entity's history tells: who had it, and why.
+pub(crate) const HISTORY: [&str; 12] = [
+    "Created",
+    "Destroyed",
+    "OwnerChanged",
+    "Activated",
+    "Frozen",
+    "Unfrozen",
+    "Deactivated",
+    "FirstStep",
+    "HandoffRefused",
+    "FencedSent",
+    "SessionOpened",
+    "SessionClosed",
+];
+
 /// The name of a moment.
 #[must_use]
 pub fn moment_name(moment: Moment) -> String {

@@ -9,6 +9,7 @@ pub use cluster::{
     Budget, Cell, ClusterFrame, Colours, Hello, LinkState, Process, ProcessState, Space,
     StoreState, VerdictState, kind_name, space_of,
 };
+pub(crate) use event::HISTORY;
 pub use event::{BadEventName, EventJson, EventName, Item, Recorded, anomaly, moment_name};
 
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use super::hub::Hub;
 use super::ring::Ring;
-use crate::frame::EventJson;
+use crate::frame::{EventJson, HISTORY};
 use crate::pages::page;
 use crate::source::{EventsAsk, Trouble};
 use futures::future::join_all;
@@ -19,21 +19,6 @@ use tokio::time::timeout;
 const ANSWER_MAX: Duration = Duration::from_millis(1_200);
 /// Most events of a history.
 const HISTORY_MAX: usize = 200;
-/// What a history tells: who had the entity, and why.
-const HISTORY: [&str; 12] = [
-    "Created",
-    "Destroyed",
-    "OwnerChanged",
-    "Activated",
-    "Frozen",
-    "Unfrozen",
-    "Deactivated",
-    "FirstStep",
-    "HandoffRefused",
-    "FencedSent",
-    "SessionOpened",
-    "SessionClosed",
-];
 
 /// The passport of an entity.
 pub(super) async fn passport(hub: &Hub, entity: EntityId) -> Result<Value, Trouble> {

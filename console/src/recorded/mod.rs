@@ -1,6 +1,7 @@
 //! A folder of journals as a source: the same frames, afterwards.
 
 mod index;
+mod passport;
 
 use crate::causal::Causes;
 use crate::frame::{ClusterFrame, Colours, EventName, Hello, Mode, ProcessState, kind_name};
@@ -185,8 +186,12 @@ impl Source for Recorded {
         self.read(move |shelf| shelf.causes().ownership(entity, from, to)).await
     }
 
-    async fn entity(&self, _: EntityId, _: Option<u64>) -> Result<Value, Trouble> {
-        Err(later("the passport of an entity"))
+    async fn entity(&self, entity: EntityId, tick: Option<u64>) -> Result<Value, Trouble> {
+        let told = move |shelf: &Shelf| {
+            let tick = tick.unwrap_or_else(|| shelf.last_tick());
+            passport::passport(&shelf.records(), entity, tick)
+        };
+        self.read(told).await?
     }
 
     async fn worlds(&self, _: u64) -> Result<Worlds, Trouble> {

@@ -1,4 +1,4 @@
-//! What caused what, and who owned an entity, of a recording.
+//! What caused what, who owned an entity, and what facts tell of it, of a recording.
 
 use crate::support::get;
 use axum::http::StatusCode;
@@ -94,4 +94,22 @@ async fn events_that_no_journal_has_are_not_found() {
         assert_eq!(answer.error(), "not-found", "{path}");
         assert!(answer.json()["error"]["hint"].is_string(), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_recorded_passport_tells_what_facts_tell_at_the_tick_that_is_asked_for() {
+    let now = get("/api/entity/10755?tick=4").await.json();
+    let rows = now["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "only the cell had said anything of it: {rows:?}");
+    assert_eq!((&rows[0]["process"], &rows[0]["role"]), (&json!("cell-1"), &json!("real")));
+    assert_eq!((&rows[0]["epoch"], &rows[0]["seq"]), (&json!(3), &json!(4)));
+    assert_eq!(rows[0]["digest"], u64::MAX.to_string());
+    assert_eq!(now["history"], json!([]));
+    assert!(now["left_out"][0].as_str().unwrap().contains("fields"), "{now}");
+    let later = get("/api/entity/10755").await.json();
+    let base = later["rows"].as_array().unwrap().iter().find(|row| row["role"] == "base");
+    let base = base.unwrap();
+    assert_eq!((&base["owner"], &base["epoch"]), (&json!("cell-2@9"), &json!(4)));
+    assert_eq!(later["history"][0]["id"], MOVED);
+    assert_eq!(get("/api/entity/1").await.status, StatusCode::NOT_FOUND);
 }
