@@ -90,6 +90,7 @@ mod tests {
             pid: 1,
             host: String::new(),
             version: String::new(),
+            proto: 1,
             state,
             extra: std::collections::BTreeMap::new(),
         };
@@ -100,7 +101,12 @@ mod tests {
     fn slots_are_waited_for_only_while_a_manager_leads_and_another_baseapp_serves() {
         let me = Node::new(NodeKind::Base, 1, 5);
         let name = "manager-1".parse().unwrap();
-        let leads = LeaderInfo { name, incarnation: Incarnation(2), operator_addr: String::new() };
+        let leads = LeaderInfo {
+            name,
+            incarnation: Incarnation(2),
+            operator_addr: String::new(),
+            proto: 1,
+        };
         let draining = member("base-1", 5, MemberState::Draining);
         let mut seen = Seen { members: vec![draining], leader: Some(leads), ..Seen::default() };
         seen.members.push(member("cell-1", 6, MemberState::Ready));

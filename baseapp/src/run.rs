@@ -25,8 +25,8 @@ use marchland_runtime::observe::{Desk, ObserveDoor, RecordTee};
 use marchland_runtime::process::{
     AdvertisedAddr, Bound, Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver,
     MapFeed, Pages, PauseWatch, PeerAddresses, PeerBook, ProcessOptions, Shutdown, ShutdownWatch,
-    StartError, Started, Surroundings, UNFOUNDED, bind, bind_to_peers, life_over, open_journal,
-    prepare_dir, start,
+    StartError, Started, Surroundings, UNFOUNDED, Unfounded, bind, bind_to_peers, life_over,
+    open_journal, prepare_dir, start,
 };
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::collections::{BTreeMap, VecDeque};
@@ -174,7 +174,7 @@ async fn follow(
     about.health.set(UNFOUNDED, true);
     let founded = async {
         tokio::select! {
-            founded = feed.founded() => founded.map_err(|e| BaseError::Tick(e.to_string())).map(Some),
+            founded = feed.founded() => founded.map_err(not_founded).map(Some),
             () = shutdown.asked() => Ok(None),
             over = life_over(registration, &feed) => Err(BaseError::Over(over)),
         }
@@ -184,6 +184,13 @@ async fn follow(
     let over = Arc::default();
     let parts = Parts { options, coord, registration, about, pages, feed, founded, shutdown, over };
     parts.run(Doors { link: doorway, client: doors.client }, addresses).await
+}
+
+fn not_founded(error: Unfounded) -> BaseError {
+    match error {
+        Unfounded::Protocol(mismatch) => BaseError::Start(mismatch.into()),
+        gone @ Unfounded::Watcher(_) => BaseError::Tick(gone.to_string()),
+    }
 }
 
 /// What the threads and doors are made of.

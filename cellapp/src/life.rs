@@ -16,8 +16,8 @@ use marchland_runtime::link::{LinkConfig, LinkPlane, LinkTimes, server};
 use marchland_runtime::observe::{Desk, ObserveDoor, RecordTee, Stage};
 use marchland_runtime::process::{
     Doorway, DrainOrder, HealthBoard, Introduction, LeaseSource, LifeOver, MapFeed, NoRecordsDoor,
-    Pages, PauseWatch, PeerAddresses, PeerBook, ShutdownWatch, Surroundings, UNFOUNDED, life_over,
-    open_journal,
+    Pages, PauseWatch, PeerAddresses, PeerBook, ShutdownWatch, Surroundings, UNFOUNDED, Unfounded,
+    life_over, open_journal,
 };
 use marchland_runtime::tick::{SharedClock, TickConfig, TickLoop, Waker};
 use std::convert::Infallible;
@@ -83,12 +83,19 @@ impl Life<'_> {
             }
         };
         let founded = match doorway.meanwhile(founded).await {
-            Ok(founded) => founded.map_err(|e| CellError::Tick(e.to_string()))?,
+            Ok(founded) => founded.map_err(not_founded)?,
             Err(ended) => return Ok(ended),
         };
         about.health.set(UNFOUNDED, false);
         let parts = Parts { life: self, node, feed, about, pages, founded };
         parts.run(doorway, addresses).await
+    }
+}
+
+fn not_founded(error: Unfounded) -> CellError {
+    match error {
+        Unfounded::Protocol(mismatch) => CellError::Start(mismatch.into()),
+        gone @ Unfounded::Watcher(_) => CellError::Tick(gone.to_string()),
     }
 }
 

@@ -108,6 +108,7 @@ mod tests {
             pid: 1,
             host: String::new(),
             version: String::new(),
+            proto: 1,
             state: MemberState::Ready,
             extra: BTreeMap::new(),
         };

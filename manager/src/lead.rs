@@ -13,6 +13,7 @@ use marchland_runtime::coord::{
     ClockValue, CoordClient, Guard, Key, Keys, LeaderError, Leadership, LogValue, MetaValue,
     NotLeader, Revision, SlotValue, SpaceValue, Txn,
 };
+use marchland_runtime::link::PROTO;
 use marchland_runtime::process::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -117,14 +118,14 @@ impl Leader<'_> {
     /// begins with, once for all.
     async fn found(&self, seen: &Seen) -> Result<(), LeaderError> {
         if seen.clock.is_some() {
-            return Ok(());
+            return self.say_protocol(seen).await;
         }
         let keys = self.coord.keys();
         let wall_ms = marchland_runtime::tick::calendar_ms();
         let meta = MetaValue {
             cluster_id: wall_ms ^ (self.leadership.term().0 << 48),
-            proto_min: marchland_runtime::link::PROTO,
-            proto_max: marchland_runtime::link::PROTO,
+            proto_min: PROTO,
+            proto_max: PROTO,
             origin_wall_ms: None,
         };
         let once = |key: Key, value: Bytes| {
@@ -141,6 +142,26 @@ impl Leader<'_> {
             txn.put(keys.key(Key::Wanted(spec.id)), value_of(spec))
         });
         self.leadership.guarded_txn(world).await?;
+        Ok(())
+    }
+
+    /// Says which protocol the cluster speaks, where another build led before.
+    async fn say_protocol(&self, seen: &Seen) -> Result<(), LeaderError> {
+        let is_said = |meta: &MetaValue| (meta.proto_min, meta.proto_max) == (PROTO, PROTO);
+        if seen.meta.is_none_or(|meta| is_said(&meta)) {
+            return Ok(());
+        }
+        let key = self.coord.keys().key(Key::Meta);
+        let Some(kv) = self.coord.get(&key).await? else { return Ok(()) };
+        let known: MetaValue = kv.json(&key)?;
+        if is_said(&known) {
+            return Ok(());
+        }
+        let meta = MetaValue { proto_min: PROTO, proto_max: PROTO, ..known };
+        let unchanged = Guard::UnchangedSince(key.clone(), kv.mod_revision);
+        self.leadership.guarded_txn(Txn::new().when(unchanged).put(key, json(&meta))).await?;
+        let (oldest, newest) = (known.proto_min, known.proto_max);
+        tracing::info!(PROTO, oldest, newest, "the cluster speaks another protocol from now on");
         Ok(())
     }
 
@@ -292,6 +313,7 @@ mod tests {
             pid: 1,
             host: String::new(),
             version: String::new(),
+            proto: PROTO,
             state: MemberState::Ready,
             extra: BTreeMap::new(),
         };

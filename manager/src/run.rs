@@ -126,6 +126,7 @@ pub async fn run(
             name: node.name,
             incarnation: node.incarnation,
             operator_addr: advertised.clone(),
+            proto: marchland_runtime::link::PROTO,
         },
         options,
         door: door.clone(),

@@ -102,7 +102,7 @@ fn start_failure(error: &StartError) -> Failure {
         StartError::Dir { .. } | StartError::Port { .. } | StartError::DialFrom { .. } => USAGE,
         StartError::Store { .. } => UNREACHABLE,
         StartError::Name { .. } => REFUSED,
-        StartError::Protocol { .. } => INCOMPATIBLE,
+        StartError::Protocol(_) => INCOMPATIBLE,
     };
     Failure::new(code, error.to_string())
 }

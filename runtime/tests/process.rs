@@ -1,18 +1,19 @@
 //! How a process starts beside others, and what it learns of the map: on a store in this process.
 #![allow(clippy::unwrap_used)]
 
+use futures::FutureExt;
 use marchland_common::cluster::{MapChange, MemberState};
 use marchland_common::order::{CellId, Incarnation, Node, NodeKind, NodeName, SlotId, SpaceId};
 use marchland_common::world::{Layout, Pos, Rect, Tree};
 use marchland_proto::operator::process_server::ProcessServer;
 use marchland_runtime::coord::{
-    ClockValue, CoordClient, CoordOptions, Key, LogValue, MetaValue, SlotValue, SpaceValue, Txn,
-    Watcher, WatcherOptions,
+    ClockValue, CoordClient, CoordOptions, Key, LeaderInfo, LogValue, MemberInfo, MetaValue,
+    SlotValue, SpaceValue, Txn, Watcher, WatcherOptions,
 };
 use marchland_runtime::link::{LinkTimes, PROTO, incoming, server};
 use marchland_runtime::process::{
-    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, Shutdown, StartError,
-    bind, prepare_dir, start,
+    Bound, HealthBoard, Introduction, MapFeed, NoRecordsDoor, ProcessOptions, Seen, Shutdown,
+    StartError, Unfounded, bind, prepare_dir, start,
 };
 use marchland_runtime::standin_server::{StandinOptions, serve};
 use marchland_runtime::telemetry::Counters;
@@ -118,23 +119,88 @@ async fn a_second_process_of_a_name_is_refused_while_the_first_answers_and_takes
     assert!(again.registration.node().incarnation > first.registration.node().incarnation);
 }
 
+const META: MetaValue =
+    MetaValue { cluster_id: 7, proto_min: PROTO, proto_max: PROTO, origin_wall_ms: None };
+
+async fn put(coord: &CoordClient, key: Key, value: impl serde::Serialize) {
+    let value = serde_json::to_vec(&value).unwrap();
+    coord.txn(Txn::new().put(coord.keys().key(key), value)).await.unwrap();
+}
+
+/// A registered process, of another build perhaps.
+fn member(number: u16, proto: u32) -> MemberInfo {
+    MemberInfo {
+        name: NodeName { kind: NodeKind::Cell, number },
+        incarnation: None,
+        link_addr: "127.0.0.1:1".to_owned(),
+        operator_addr: String::new(),
+        pid: 1,
+        host: "elsewhere".to_owned(),
+        version: "1".to_owned(),
+        proto,
+        state: marchland_runtime::coord::MemberState::Ready,
+        extra: BTreeMap::new(),
+    }
+}
+
 #[tokio::test]
 async fn a_build_that_no_member_could_talk_to_does_not_join_and_names_both_protocols() {
     let etcd = store().await;
     let options = options(&etcd);
     let coord = CoordClient::connect(&[&etcd], CoordOptions::new("test")).await.unwrap();
-    let keys = coord.keys();
+    let other = member(2, PROTO + 6);
+    put(&coord, Key::Member(other.name), &other).await;
     for (proto_min, proto_max, fits) in [(PROTO + 6, PROTO + 8, false), (PROTO, PROTO + 1, true)] {
-        let meta = MetaValue { cluster_id: 7, proto_min, proto_max, origin_wall_ms: None };
-        let value = serde_json::to_vec(&meta).unwrap();
-        coord.txn(Txn::new().put(keys.key(Key::Meta), value)).await.unwrap();
+        put(&coord, Key::Meta, MetaValue { proto_min, proto_max, ..META }).await;
         let started = start(&options, "127.0.0.1:1".to_owned(), BTreeMap::new()).await;
-        let member = coord.get(&keys.member(CELL)).await.unwrap();
+        let member = coord.get(&coord.keys().member(CELL)).await.unwrap();
         assert_eq!((started.is_ok(), member.is_some()), (fits, fits));
         if let Err(error) = started {
+            assert!(matches!(error, StartError::Protocol(_)), "{error}");
             let text = error.to_string();
             let said = [format!("protocol {PROTO}"), format!("{proto_min} to {proto_max}")];
             assert!(said.iter().all(|part| text.contains(part)), "{text}");
+        }
+    }
+}
+
+/// After the whole cluster was off, with another build.
+#[tokio::test]
+async fn a_cluster_in_which_nobody_is_there_takes_the_protocol_of_who_leads_it_next() {
+    for (leader_speaks, founded) in [(PROTO, true), (PROTO + 6, false)] {
+        let etcd = store().await;
+        let mut map = Map::follow(&etcd).await;
+        let others = MetaValue { proto_min: PROTO + 6, proto_max: PROTO + 6, ..META };
+        map.put(Key::Meta, others).await;
+        map.put(Key::Clock, ClockValue { origin_wall_ms: 5, step_us: 50_000 }).await;
+        // What an earlier life of the same name said of itself counts for nothing.
+        let old = member(CELL.number, PROTO + 6);
+        map.put(Key::Member(CELL), &old).await;
+        let started = start(&options(&etcd), "127.0.0.1:1".to_owned(), BTreeMap::new()).await;
+        assert!(started.is_ok(), "{}", started.err().unwrap());
+        let mut seen = map.feed.subscribe();
+        let is_there = |s: &Arc<Seen>| s.clock.is_some() && !s.members.is_empty();
+        tokio::time::timeout(PATIENCE, seen.wait_for(is_there)).await.unwrap().unwrap();
+        assert_eq!(map.feed.founded().now_or_never(), None, "nobody leads");
+        let leads = LeaderInfo {
+            name: NodeName { kind: NodeKind::Manager, number: 1 },
+            incarnation: Incarnation(9),
+            operator_addr: String::new(),
+            proto: leader_speaks,
+        };
+        map.put(Key::Leader, leads).await;
+        tokio::time::timeout(PATIENCE, seen.wait_for(|s| s.leader.is_some()))
+            .await
+            .unwrap()
+            .unwrap();
+        if founded {
+            assert_eq!(map.feed.founded().now_or_never(), None, "it has not said so yet");
+            map.put(Key::Meta, META).await;
+        }
+        let said = tokio::time::timeout(PATIENCE, map.feed.founded()).await.unwrap();
+        match said {
+            Ok((meta, _)) => assert!(founded && meta == META),
+            Err(error) => assert!(!founded && matches!(error, Unfounded::Protocol(_)), "{error}"),
         }
     }
 }
@@ -238,7 +304,7 @@ async fn a_value_that_does_not_parse_is_counted_and_hurts_no_other() {
     let founded = async {
         let clock = ClockValue { origin_wall_ms: 5, step_us: 50_000 };
         map.put(Key::Clock, clock).await;
-        let meta = MetaValue { cluster_id: 9, proto_min: 1, proto_max: 1, origin_wall_ms: None };
+        let meta = META;
         map.put(Key::Meta, meta).await;
         assert_eq!(map.feed.founded().await.unwrap(), (meta, clock));
     };

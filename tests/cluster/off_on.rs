@@ -5,6 +5,8 @@ use crate::processes::Processes;
 use crate::support::{Etcd, last_json};
 use marchland_frontier_core::Method;
 use marchland_proto::client::answer;
+use marchland_runtime::coord::{CoordClient, CoordOptions, Key, MetaValue, Txn};
+use marchland_runtime::link::PROTO;
 use serde_json::Value;
 
 const WOLVES: u32 = 20;
@@ -54,6 +56,39 @@ pub fn is_back(cluster: &Processes, account: &str, before: &Value) {
     let listed = cluster.ask(&["entity", "ls", "--limit", "1000", "--json"]);
     let count = String::from_utf8_lossy(&listed.stdout).lines().count();
     assert_eq!(count, WOLVES as usize + 1, "nobody is lost and nobody is there twice");
+}
+
+/// The value of `meta`, changed first if that is asked for.
+fn meta(cluster: &Processes, change: Option<&dyn Fn(&mut MetaValue)>) -> MetaValue {
+    runtime().block_on(async {
+        let options = CoordOptions::new("march");
+        let coord = CoordClient::connect(&[cluster.etcd()], options).await.unwrap();
+        let key = coord.keys().key(Key::Meta);
+        let mut meta: MetaValue = coord.get(&key).await.unwrap().unwrap().json(&key).unwrap();
+        if let Some(change) = change {
+            change(&mut meta);
+            let value = serde_json::to_vec(&meta).unwrap();
+            coord.txn(Txn::new().put(key, value)).await.unwrap();
+        }
+        meta
+    })
+}
+
+#[test]
+fn a_cluster_that_is_off_goes_on_under_the_protocol_of_the_build_that_it_is_started_with() {
+    let mut cluster = Processes::lasting();
+    start_all(&mut cluster, &["cell-1"], 1);
+    cluster.until_populated(WOLVES);
+    let (known, before) = (meta(&cluster, None), confirm(&cluster, "ann"));
+    cluster.end();
+    cluster.store();
+    meta(&cluster, Some(&|meta| (meta.proto_min, meta.proto_max) = (PROTO - 1, PROTO - 1)));
+    start_all(&mut cluster, &["cell-1"], 1);
+    cluster.until_ready();
+    assert_eq!(meta(&cluster, None), known, "its identity stays");
+    is_back(&cluster, "ann", &before);
+    cluster.end();
+    cluster.must_not_fail_the_audit();
 }
 
 #[test]

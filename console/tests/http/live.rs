@@ -79,6 +79,7 @@ impl Process {
             pid: 1,
             host: String::new(),
             version: String::new(),
+            proto: 1,
             state: MemberState::Ready,
             extra: BTreeMap::new(),
         };

@@ -7,7 +7,7 @@
 use super::client::{CoordClient, LeaseId, Revision};
 use super::error::{CallError, CoordError};
 use super::lease::{LeaseProof, chain, keep_alive};
-use super::member::as_text;
+use super::member::{as_text, first_proto};
 use super::txn::{Guard, Txn, TxnOutcome};
 use super::watcher::{Watcher, WatcherOptions};
 use etcd_client::proto::PbTxnOpResponse;
@@ -31,6 +31,9 @@ pub struct LeaderInfo {
     /// Where an operator reaches it.
     #[serde(default)]
     pub operator_addr: String,
+    /// The protocol of the link plane that it speaks, and with it the cluster.
+    #[serde(default = "first_proto")]
+    pub proto: u32,
 }
 
 /// Who leads, as read from the key.

@@ -50,11 +50,18 @@ pub struct MemberInfo {
     pub host: String,
     /// The version of the program.
     pub version: String,
+    /// The protocol of the link plane that it speaks. A build that does not say it speaks the first.
+    #[serde(default = "first_proto")]
+    pub proto: u32,
     /// How far it is.
     pub state: MemberState,
     /// What only some kinds say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, String>,
+}
+
+pub(super) const fn first_proto() -> u32 {
+    1
 }
 
 impl MemberInfo {
@@ -135,6 +142,7 @@ mod tests {
             pid: 42,
             host: "h".into(),
             version: "0.1.0".into(),
+            proto: 3,
             state: MemberState::Starting,
             extra: BTreeMap::new(),
         }
@@ -150,6 +158,14 @@ mod tests {
         assert_eq!(first.node().to_string(), "cell-1@17");
         let value = info().to_value(Some(first.incarnation));
         assert_eq!(Member::parse("k", &kv(value, 99)).unwrap().incarnation, Incarnation(17));
+    }
+
+    #[test]
+    fn who_does_not_say_what_it_speaks_speaks_the_first_protocol() {
+        let mut json: serde_json::Value = serde_json::to_value(info()).unwrap();
+        json.as_object_mut().unwrap().remove("proto");
+        let member = Member::parse("k", &kv(Bytes::from(json.to_string()), 1)).unwrap();
+        assert_eq!(member.info.proto, 1);
     }
 
     #[test]

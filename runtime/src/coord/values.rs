@@ -54,7 +54,7 @@ pub struct ClockValue {
     pub step_us: u64,
 }
 
-/// The value of `meta`. Written once.
+/// The value of `meta`. Its identity is written once; which protocols are spoken, by whoever leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetaValue {
     /// Tells this cluster from every other, also one of the same name.
@@ -67,6 +67,14 @@ pub struct MetaValue {
     /// whoever sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_wall_ms: Option<u64>,
+}
+
+impl MetaValue {
+    /// Whether the cluster speaks this protocol.
+    #[must_use]
+    pub const fn speaks(&self, proto: u32) -> bool {
+        self.proto_min <= proto && proto <= self.proto_max
+    }
 }
 
 /// The value of `losses`: how often a baseapp began without the log that it had. Entity and session

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The newest protocol of the link plane that this build speaks.
-pub const PROTO: u32 = 1;
+/// The protocol of the link plane that this build speaks, and no other. 2: a base numbers its
+/// questions what a cellapp holds, and hears the end of each answer.
+pub const PROTO: u32 = 2;
 /// Largest message that is decoded, in bytes: above the largest frame with its envelope.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Largest answer on the way back: a greeting, a refusal or an acknowledgement.

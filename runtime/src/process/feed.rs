@@ -4,6 +4,7 @@
 //! Changes wait for the tick thread in a slot per subject, the newest of each; nothing piles up.
 //! Values that do not parse are left out, counted and warned of; they hurt nobody else.
 
+use super::protocol::{ProtocolMismatch, settled};
 use crate::coord::{
     ClockValue, Entries, Key, KeyValue, Keys, LeaderInfo, LogValue, LossesValue, Member,
     MemberState, MetaValue, Revision, SlotValue, SpaceValue, Tombstone, WantedValue, Watcher,
@@ -17,6 +18,17 @@ use marchland_common::world::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
+
+/// Why a process does not go on to its first tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfounded {
+    /// The watcher was stopped.
+    #[error(transparent)]
+    Watcher(#[from] WatcherGone),
+    /// The cluster speaks otherwise.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolMismatch),
+}
 
 /// Everything that the store says, parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -217,15 +229,18 @@ impl MapFeed {
         self.seen.borrow().clone()
     }
 
-    /// Waits until a manager has founded the cluster: its identity and its clock.
+    /// Waits until a manager has founded the cluster, or says that it speaks what this build does:
+    /// its identity and its clock.
     ///
     /// # Errors
-    /// [`WatcherGone`] when the watcher was stopped before.
-    pub async fn founded(&self) -> Result<(MetaValue, ClockValue), WatcherGone> {
+    /// [`Unfounded`]: the watcher was stopped before, or who leads speaks another protocol.
+    pub async fn founded(&self) -> Result<(MetaValue, ClockValue), Unfounded> {
         let mut seen = self.seen.clone();
-        let both = seen.wait_for(|s| s.meta.is_some() && s.clock.is_some()).await;
-        let seen = both.map_err(|_| WatcherGone)?.clone();
-        seen.meta.zip(seen.clock).ok_or(WatcherGone)
+        let both = |s: &Seen| settled(s).zip(s.clock);
+        let seen = seen.wait_for(|s| both(s).is_some()).await;
+        let seen = seen.map_err(|_| WatcherGone)?.clone();
+        let (meta, clock) = both(&seen).ok_or(WatcherGone)?;
+        Ok((meta?, clock))
     }
 
     /// A receiver of everything as it changes.

@@ -15,6 +15,7 @@ mod pages;
 mod pause;
 mod peers;
 mod probe;
+mod protocol;
 mod shutdown;
 mod start;
 mod surroundings;
@@ -22,7 +23,7 @@ mod surroundings;
 pub use advertise::{AdvertisedAddr, BadAdvertisedAddr};
 pub use door::{Introduction, NoRecordsDoor};
 pub use drain::DrainOrder;
-pub use feed::{MapFeed, MapNews, Seen};
+pub use feed::{MapFeed, MapNews, Seen, Unfounded};
 pub use health::{HealthBoard, HealthReport, UNFOUNDED};
 pub use holds::{Hold, HoldNews, Holds};
 pub use options::ProcessOptions;
@@ -30,6 +31,7 @@ pub use over::{LifeOver, life_over};
 pub use pages::{Doorway, LeaseSource, Pages};
 pub use pause::{AfterPause, PauseWatch};
 pub use peers::{PeerAddresses, PeerBook};
+pub use protocol::ProtocolMismatch;
 pub use shutdown::{Shutdown, ShutdownWatch};
 pub use start::{
     Bound, StartError, Started, bind, bind_to_peers, connect, open_journal, prepare_dir, start,

@@ -54,6 +54,7 @@ mod tests {
             pid: 1,
             host: "here".to_owned(),
             version: "1".to_owned(),
+            proto: 1,
             state: MemberState::Ready,
             extra: BTreeMap::new(),
         }

@@ -1,10 +1,12 @@
 //! Starting: the folder, the port, the store, the name. Each can fail, and says what to do.
 
+use super::feed::Seen;
 use super::options::ProcessOptions;
 use super::probe::probe;
+use super::protocol::{ProtocolMismatch, may_join};
 use crate::coord::{
-    ClaimError, CoordClient, CoordError, CoordOptions, Key, MemberInfo, MemberState, MetaValue,
-    Probe, RegisterOptions, Registration, claim_name,
+    ClaimError, CoordClient, CoordError, CoordOptions, MemberInfo, MemberState, Probe,
+    RegisterOptions, Registration, claim_name,
 };
 use crate::journal::{Journal, JournalConfig, JournalError};
 use crate::link::PROTO;
@@ -59,18 +61,8 @@ pub enum StartError {
         source: CoordError,
     },
     /// The cluster speaks protocols that this build does not.
-    #[error(
-        "this build speaks protocol {ours}, the cluster was founded with {oldest} to {newest}: \
-         start the build that fits it; nothing was changed"
-    )]
-    Protocol {
-        /// What this build speaks.
-        ours: u32,
-        /// The oldest that the cluster speaks.
-        oldest: u32,
-        /// The newest.
-        newest: u32,
-    },
+    #[error(transparent)]
+    Protocol(#[from] ProtocolMismatch),
     /// Somebody else holds the name.
     #[error("cannot start as {name}: {source}")]
     Name {
@@ -175,6 +167,7 @@ pub async fn start(
         pid: std::process::id(),
         host: host_name(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        proto: PROTO,
         state: MemberState::Ready,
         extra,
     };
@@ -201,15 +194,10 @@ pub async fn start(
 /// Refuses to join a cluster with which no link could be made: whoever is registered is given work.
 async fn meets(options: &ProcessOptions, coord: &CoordClient) -> Result<(), StartError> {
     let failed = |source| StartError::Store { endpoints: options.etcd.join(", "), source };
-    let key = coord.keys().key(Key::Meta);
-    let Some(value) = coord.get(&key).await.map_err(failed)? else { return Ok(()) };
-    // One that does not parse is counted and waited for like one that is not there.
-    let Ok(meta) = value.json::<MetaValue>(&key) else { return Ok(()) };
-    let (oldest, newest) = (meta.proto_min, meta.proto_max);
-    if (oldest..=newest).contains(&PROTO) {
-        return Ok(());
-    }
-    Err(StartError::Protocol { ours: PROTO, oldest, newest })
+    let listing = coord.list(coord.keys().root()).await.map_err(failed)?;
+    // A value that does not parse is counted and waited for like one that is not there.
+    let seen = Seen::parse(coord.keys(), &listing.entries, coord.counters());
+    Ok(may_join(&seen, options.name)?)
 }
 
 /// Begins the process's journal in its folder. `identity` is the cluster and the hash of the

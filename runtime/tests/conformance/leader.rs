@@ -23,6 +23,7 @@ fn manager(number: u16) -> LeaderInfo {
         name: format!("manager-{number}").parse().unwrap(),
         incarnation: Incarnation(u64::from(number)),
         operator_addr: String::new(),
+        proto: 1,
     }
 }
 

@@ -49,6 +49,7 @@ async fn a_killed_server_comes_back_with_its_revisions_and_everyone_goes_on(arm:
         name: "manager-1".parse().unwrap(),
         incarnation: Incarnation(1),
         operator_addr: String::new(),
+        proto: 1,
     };
     let leader = campaign(&client, &info, Duration::from_secs(5)).await;
     let (mut watcher, mut state) = (spawn(&client), Entries::new());

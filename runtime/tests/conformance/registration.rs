@@ -33,6 +33,7 @@ pub fn info(text: &str) -> MemberInfo {
         pid: std::process::id(),
         host: "here".to_owned(),
         version: "0.1.0".to_owned(),
+        proto: 1,
         state: MemberState::Starting,
         extra: Default::default(),
     }
