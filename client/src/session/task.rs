@@ -8,6 +8,7 @@ use marchland_common::world::Value;
 use marchland_proto::client::{self as wire, Down, Up, down, prop, up};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -231,10 +232,15 @@ impl SessionTask {
             let text = "a resume gave another session".to_owned();
             return Err(StreamEnd::Over(SessionEnd::Protocol(text)));
         }
+        if w.last_n > self.last_n {
+            let (took_in, sent) = (w.last_n, self.last_n);
+            let text = format!("it took in command {took_in}, and {sent} were sent");
+            return Err(StreamEnd::Over(SessionEnd::Protocol(text)));
+        }
         self.identity = Some(Identity { session, secret: w.secret, entity });
         // What the base took in, it answers; the rest is said again, in order.
         let again: Vec<wire::Command> =
-            self.open.range(w.last_n + 1..).map(|(_, c)| c.clone()).collect();
+            self.open.range((Excluded(w.last_n), Unbounded)).map(|(_, c)| c.clone()).collect();
         for command in again {
             put(stream, up::What::Command(command)).await?;
         }

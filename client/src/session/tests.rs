@@ -4,7 +4,7 @@
 
 use super::{Session, SessionEnd, SessionOptions, Told};
 use marchland_proto::client::gateway_server::{Gateway, GatewayServer};
-use marchland_proto::client::{Down, Redirect, Refused, Up, down};
+use marchland_proto::client::{Down, Redirect, Refused, Up, Welcome, down};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -91,4 +91,36 @@ async fn gateways_that_never_agree_are_given_up() {
     let (end, _) = between_two(u32::MAX, Duration::from_millis(300)).await;
     let Some(Told::Ended(SessionEnd::Unreachable(_, why))) = end else { panic!("{end:?}") };
     assert!(why.contains("one to the other"), "{why}");
+}
+
+/// Welcomes everybody as one who sent so many commands before.
+#[derive(Clone)]
+struct Confused(u64);
+
+#[tonic::async_trait]
+impl Gateway for Confused {
+    type PlayStream = tokio_stream::Once<Result<Down, Status>>;
+
+    async fn play(&self, _: Request<Streaming<Up>>) -> Result<Response<Self::PlayStream>, Status> {
+        let welcome = Welcome { session: 1, last_n: self.0, ..Welcome::default() };
+        let what = Some(down::What::Welcome(welcome));
+        Ok(Response::new(tokio_stream::once(Ok(Down { what, ..Down::default() }))))
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_took_in_what_was_never_sent_is_not_followed() {
+    for last_n in [1, u64::MAX] {
+        let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let gateways = vec![format!("http://{}", door.local_addr().unwrap())];
+        let server = tonic::transport::Server::builder();
+        let server = server.add_service(GatewayServer::new(Confused(last_n)));
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(door)));
+        let (account, kind) = ("ann".to_owned(), "avatar".to_owned());
+        let options = SessionOptions { gateways, account, kind, radius: 0, give_up: GIVE_UP };
+        let (_session, mut told) = Session::open(options);
+        let end = timeout(Duration::from_secs(60), told.recv()).await.expect("the session ends");
+        let Some(Told::Ended(SessionEnd::Protocol(why))) = end else { panic!("{end:?}") };
+        assert!(why.contains(&last_n.to_string()), "{why}");
+    }
 }

@@ -101,6 +101,14 @@ pub enum HelloRefusal {
     /// No such channel here.
     #[error("channel {} is not known here", .0.0)]
     UnknownChannel(ChannelId),
+    /// As many processes greeted as a cluster may have, and this one is not registered.
+    #[error("{from} is not registered here, and {names} others greeted: register it first")]
+    TooManyPeers {
+        /// The dialer.
+        from: Node,
+        /// How many names are known.
+        names: usize,
+    },
     /// The streams cannot be continued; the fault says which side must do what.
     #[error("the streams cannot be continued: {0}")]
     CannotResume(LinkFault),
@@ -117,6 +125,7 @@ impl HelloRefusal {
             Self::OwnName(_) => "own-name",
             Self::OldIncarnation { .. } => "old-incarnation",
             Self::UnknownChannel(_) => "unknown-channel",
+            Self::TooManyPeers { .. } => "too-many-peers",
             Self::CannotResume(_) => "cannot-resume",
         }
     }
@@ -124,7 +133,10 @@ impl HelloRefusal {
     /// Whether the same dialer may succeed later with the same identity.
     #[must_use]
     pub const fn may_retry(&self) -> bool {
-        matches!(self, Self::CannotResume(_) | Self::WrongDestination { .. })
+        matches!(
+            self,
+            Self::CannotResume(_) | Self::WrongDestination { .. } | Self::TooManyPeers { .. }
+        )
     }
 }
 
@@ -143,7 +155,12 @@ pub struct LocalIdentity {
     pub node: Node,
 }
 
-/// The oldest life of each name that may still speak. Bounded by the number of names.
+/// Most names that a process keeps because they greeted it: more than a cluster has. The registry of
+/// members may name others beyond that.
+pub const NAMES_MAX: usize = 1_024;
+
+/// The oldest life of each name that may still speak. Bounded by [`NAMES_MAX`] and by the number of
+/// names that were ever registered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownIncarnations(BTreeMap<NodeName, Incarnation>);
 
@@ -169,6 +186,12 @@ impl KnownIncarnations {
         let news = to > *oldest;
         *oldest = to.max(*oldest);
         news
+    }
+
+    /// Whether there is room for a name that nobody but itself has told of.
+    #[must_use]
+    pub fn has_room_for(&self, name: NodeName) -> bool {
+        self.0.len() < NAMES_MAX || self.0.contains_key(&name)
     }
 
     /// The oldest life of this name that may speak.
@@ -197,7 +220,7 @@ pub struct Agreed {
 ///
 /// # Errors
 /// The first reason that applies, in the order: cluster, protocol, destination, own name,
-/// incarnation, channel.
+/// incarnation, channel, number of peers.
 pub fn check_hello(
     local: &LocalIdentity,
     channels: &[ChannelId],
@@ -229,6 +252,9 @@ pub fn check_hello(
     }
     if !channels.contains(&hello.channel) {
         return Err(HelloRefusal::UnknownChannel(hello.channel));
+    }
+    if !known.has_room_for(hello.from.name) {
+        return Err(HelloRefusal::TooManyPeers { from: hello.from, names: known.0.len() });
     }
     Ok(Agreed { proto, same_schema: hello.schema_hash == local.schema_hash })
 }

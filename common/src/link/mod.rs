@@ -41,7 +41,7 @@ mod types;
 
 pub use fault::{LinkFault, Remedy};
 pub use hello::{
-    Agreed, Hello, HelloAnswer, HelloRefusal, KnownIncarnations, LocalIdentity, Welcome,
+    Agreed, Hello, HelloAnswer, HelloRefusal, KnownIncarnations, LocalIdentity, NAMES_MAX, Welcome,
     check_hello,
 };
 pub use keepalive::{KeepAlive, KeepAliveAction, KeepAliveConfig};

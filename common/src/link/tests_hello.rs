@@ -126,6 +126,25 @@ fn failing_hellos_of_ever_newer_lives_leave_nothing_behind() {
 }
 
 #[test]
+fn whoever_greets_under_ever_new_names_fills_no_memory_and_shuts_out_nobody_who_is_registered() {
+    let mut base = links(BASE);
+    let named = |number: u16| {
+        let mut other = links(Node::new(NodeKind::Cell, number, 10));
+        other.hello(BASE, ChannelId::ORDERED).unwrap()
+    };
+    let greeted = (1..3_000).filter(|number| base.on_hello(&named(*number)).is_ok()).count();
+    assert_eq!(greeted, NAMES_MAX);
+    assert_eq!(base.iter_mut().count(), NAMES_MAX);
+    assert_eq!(base.refusals(), &BTreeMap::from([("too-many-peers".to_owned(), 2_999 - 1_024)]));
+    assert!(base.on_hello(&named(7)).is_ok(), "who is known comes back");
+    let registered = Node::new(NodeKind::Cell, 2_500, 10);
+    assert!(base.saw(registered).is_empty());
+    assert!(base.on_hello(&named(2_500)).is_ok());
+    let refused = base.on_hello(&named(2_501)).unwrap_err();
+    assert!(refused.may_retry(), "it may be registered later");
+}
+
+#[test]
 fn two_that_dial_each_other_at_once_have_one_stream_in_each_direction() {
     let (mut cell, mut base) = (links(CELL), links(BASE));
     let channel = ChannelId::ORDERED;

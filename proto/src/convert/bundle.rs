@@ -1,6 +1,7 @@
 //! The bundle: its header, and its messages packed where they repeat.
 
 use super::common::{BadMessage, narrow, need, pack, unpack};
+use super::count::{self, BUNDLE_MSGS_MAX};
 use super::{base_base, base_cell, cell_base, cell_cell};
 use crate::link as wire;
 use crate::link::item::What;
@@ -10,8 +11,8 @@ use marchland_common::order::{EntityId, Epoch, Seq, Tick};
 use prost::Message;
 use prost::encoding::{self, DecodeContext, WireType};
 
-/// Most bytes of memory that reading a bundle takes for each of its bytes: of the smallest change of
-/// a step, which is one byte, there may be as many.
+/// Most bytes of memory that reading a bundle takes for each of its bytes. Of what takes the most,
+/// changes and messages, a bundle holds so many and no more: [`count`].
 pub const BUNDLE_MEMORY: u64 = 200;
 
 /// The number of the field of a bundle that holds its items.
@@ -37,27 +38,33 @@ pub fn bundle_to_wire(bundle: Bundle) -> wire::Bundle {
 /// Reads the bytes of a bundle. Takes at most [`BUNDLE_MEMORY`] bytes of memory for each of them.
 ///
 /// # Errors
-/// [`BadMessage`] when any part of it does not decode; nothing of it may be used then.
+/// [`BadMessage`] when any part of it does not decode, or it holds too much; nothing of it may be
+/// used then.
 pub fn read_bundle(bytes: Bytes) -> Result<Bundle, BadMessage> {
-    // Each would take the room of the largest, and says nothing.
-    if has_empty_item(&bytes) {
-        return Err(BadMessage::Missing("item"));
-    }
+    check_items(&bytes)?;
     let decoded = wire::Bundle::decode(bytes).map_err(|_| BadMessage::Packed("bundle"))?;
     bundle_from_wire(decoded)
 }
 
-/// Whether an item has no byte, as far as the bytes are those of a bundle.
-fn has_empty_item(mut bytes: &[u8]) -> bool {
+/// Whether there are not too many items, and none without a byte, as far as the bytes are those of a
+/// bundle: each would take the room of the largest.
+fn check_items(mut bytes: &[u8]) -> Result<(), BadMessage> {
+    let mut items = 0;
     while let Ok((field, wire_type)) = encoding::decode_key(&mut bytes) {
-        if field == ITEMS && wire_type == WireType::LengthDelimited && bytes.first() == Some(&0) {
-            return true;
+        if field == ITEMS && wire_type == WireType::LengthDelimited {
+            items += 1;
+            if bytes.first() == Some(&0) {
+                return Err(BadMessage::Missing("item"));
+            }
+            if items > BUNDLE_MSGS_MAX {
+                return Err(BadMessage::TooMany("messages"));
+            }
         }
         if encoding::skip_field(wire_type, field, &mut bytes, DecodeContext::default()).is_err() {
-            return false;
+            return Ok(());
         }
     }
-    false
+    Ok(())
 }
 
 /// Reads a bundle.
@@ -70,6 +77,7 @@ pub fn bundle_from_wire(bundle: wire::Bundle) -> Result<Bundle, BadMessage> {
         n if n <= u32::from(Moment::RELEASES_MAX) => Moment::Release(narrow(n, "moment")?),
         _ => return Err(BadMessage::Range("moment")),
     };
+    count::check(&bundle.items)?;
     let mut msgs = Vec::with_capacity(bundle.items.len());
     for item in bundle.items {
         item_from_wire(need(item.what, "item")?, &mut msgs)?;

@@ -22,6 +22,9 @@ pub enum BadMessage {
     /// Packed bytes do not decode.
     #[error("the packed field {0} does not decode")]
     Packed(&'static str),
+    /// A bundle holds more of something than it may.
+    #[error("there are more {0} than a bundle may hold")]
+    TooMany(&'static str),
 }
 
 /// Packs a value of the domain into a bytes field.

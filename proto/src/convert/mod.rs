@@ -9,11 +9,13 @@ mod bundle;
 mod cell_base;
 mod cell_cell;
 mod common;
+mod count;
 mod moves;
 
 pub use bundle::{BUNDLE_MEMORY, bundle_from_wire, bundle_to_wire, read_bundle};
 pub use cell_cell::{offload_from_wire, offload_to_wire};
 pub use common::{BadMessage, node_from_wire, node_to_wire};
+pub use count::{BUNDLE_CHANGES_MAX, BUNDLE_MSGS_MAX};
 pub use moves::{
     Gives, gives_from_wire, gives_to_wire, move_from_wire, move_to_wire, take_state_from_wire,
     take_state_to_wire, takes_from_wire, takes_to_wire,

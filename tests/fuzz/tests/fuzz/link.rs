@@ -7,7 +7,8 @@ use marchland_common::msg::{
 use marchland_common::order::Tick;
 use marchland_common::rng::Rng;
 use marchland_fuzz::{damaged, each_round, examples, mutate_fields, pick};
-use marchland_proto::convert::{BUNDLE_MEMORY, BadMessage};
+use marchland_proto::convert::{BUNDLE_CHANGES_MAX, BUNDLE_MEMORY, BUNDLE_MSGS_MAX, BadMessage};
+use marchland_runtime::link::BUNDLE_BYTES_MAX;
 use std::collections::BTreeMap;
 
 /// What it may reserve besides, however little it is given.
@@ -106,21 +107,59 @@ fn packed(len: usize, element: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Steps in one item: of each the entity, epoch, seq, digests, time, no first tick, and a delta of
+/// changes that are one byte each.
+fn steps(changes: &[usize]) -> Vec<u8> {
+    let step = |count: &usize| {
+        let head: &[u8] = &[1, 1, 1, 1, 1, 1, 0, 0];
+        [head, &packed(*count, &[13])].concat()
+    };
+    let mut bytes = postcard::to_stdvec(&changes.len()).unwrap();
+    bytes.extend(changes.iter().flat_map(step));
+    let (header, item) = (field(7, &[]), field(1, &bytes));
+    [header, field(8, &item)].concat()
+}
+
+/// What a message of the allowed bytes may hold would take gigabytes: it is refused for its counts.
+#[test]
+fn a_bundle_that_holds_more_than_a_process_says_at_once_is_refused_before_room_is_made_for_it() {
+    let most = read(&steps(&[BUNDLE_CHANGES_MAX - 1, 1])).unwrap();
+    assert_eq!(most.msgs.len(), 2);
+    let len = BUNDLE_BYTES_MAX - 64;
+    let item = |what: Vec<u8>| [field(7, &[]), field(8, &what)].concat();
+    let small = [&field(7, &[])[..], &field(8, &field(33, &[])).repeat(len / 5)].concat();
+    let hostile = [
+        ("changes", steps(&[BUNDLE_CHANGES_MAX, 1])),
+        ("changes", steps(&[len])),
+        ("messages", item(field(1, &packed(len, &[1, 1, 1, 1, 1, 1, 0, 0, 0])))),
+        ("messages", item(field(20, &packed(len, &[1, 1, 1])))),
+        ("messages", small),
+    ];
+    for (what, bytes) in hostile {
+        assert!(bytes.len() <= BUNDLE_BYTES_MAX);
+        let mut said = None;
+        let cost = allocation_counter::measure(|| said = read(&bytes).err());
+        assert_eq!(said, Some(BadMessage::TooMany(what)));
+        assert!(cost.bytes_max <= (1 << 20) + bytes.len() as u64, "{what}: {}", cost.bytes_max);
+    }
+    // A cellapp's megabyte of the smallest messages fits.
+    const { assert!(BUNDLE_MSGS_MAX * 4 >= 1 << 20) }
+}
+
 #[test]
 fn a_bundle_of_the_smallest_parts_takes_no_more_memory_than_is_said() {
-    const LEN: usize = 1 << 20;
+    // As much as is not refused for its counts.
+    const LEN: usize = BUNDLE_MSGS_MAX * 3;
     let header = field(7, &[]);
     let items =
         |item: &[u8]| [header.clone(), field(8, item).repeat(LEN / (item.len() + 2))].concat();
     let item = |what: Vec<u8>| [header.clone(), field(8, &what)].concat();
-    // Entity, epoch, seq, digests, time, no first tick, a delta of changes that are one byte each.
-    let destroyed = [&[1, 1, 1, 1, 1, 1, 0, 0][..], &packed(LEN, &[13])].concat();
     let kinds = [
         ("empty items", items(&[])),
         ("small items", items(&field(33, &[]))),
         ("acknowledgements", item(field(20, &packed(LEN, &[1, 1, 1])))),
         ("steps", item(field(1, &packed(LEN, &[1, 1, 1, 1, 1, 1, 0, 0, 0])))),
-        ("changes", item(field(1, &[&[1][..], &destroyed].concat()))),
+        ("changes", steps(&[BUNDLE_CHANGES_MAX])),
         ("slots", item(field(36, &packed(LEN, &[1, 1])))),
         ("sessions", item(field(21, &field(8, &[]).repeat(LEN / 2)))),
         ("hosts", item(field(50, &field(8, &[]).repeat(LEN / 2)))),
