@@ -5,12 +5,14 @@
 
 mod bad_input;
 mod client;
+mod client_path;
 mod console;
 mod demo;
 mod drains;
 mod drills;
 mod failover;
 mod gateways;
+mod hanging_store;
 mod hostile;
 mod links;
 mod lives;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 
 /// The client's door as a service.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ impl Reader {
         let hello = match timeout(HELLO_MAX, ups.message()).await {
             Ok(Ok(Some(Up { what: Some(hello) }))) => hello,
             Ok(Ok(_)) => return self.malformed("the first message must be Login or Resume"),
-            Ok(Err(status)) => return self.malformed(status.message()),
+            Ok(Err(status)) => return self.broken(&status),
             Err(_) => return Stop(Some(refused("late", "nothing came within 5 s"))),
         };
         if let Err(stop) = self.begin(hello) {
@@ -97,7 +97,7 @@ impl Reader {
             let up = match ups.message().await {
                 Ok(Some(up)) => up,
                 Ok(None) => return Stop(None),
-                Err(status) => return self.malformed(status.message()),
+                Err(status) => return self.broken(&status),
             };
             let Some(session) = self.welcomed().await else {
                 return Stop(Some(refused("not-yet", "no welcome yet; try again")));
@@ -112,6 +112,21 @@ impl Reader {
         self.gateway.counters.counter("clients_malformed").add(1);
         tracing::debug!(request = self.request, why, "a client's stream does not decode");
         Stop(Some(ended("malformed")))
+    }
+
+    /// The stream ended in the middle: what came does not decode, or nothing comes any more.
+    fn broken(&self, status: &Status) -> Stop {
+        match status.code() {
+            Code::Internal | Code::OutOfRange | Code::InvalidArgument | Code::Unimplemented => {
+                self.malformed(status.message())
+            }
+            code => {
+                self.gateway.counters.counter("clients_lost").add(1);
+                let why = status.message();
+                tracing::debug!(request = self.request, ?code, why, "a client's path is gone");
+                Stop(None)
+            }
+        }
     }
 
     fn unheard(&self, why: Unheard) -> Stop {

@@ -17,7 +17,9 @@ use marchland_common::order::{Incarnation, NodeKind, NodeName, SpaceId, Term};
 use marchland_common::world::Layout;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// Why a process does not go on to its first tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -175,7 +177,15 @@ impl MapNews {
     }
 }
 
-/// Follows the store for one process.
+/// Between two looks how old what is known of the store is, while nothing changes.
+const AGE_EVERY: Duration = Duration::from_millis(200);
+
+fn millis(age: Duration) -> u64 {
+    u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Follows the store for one process. The gauge `watch_age_ms` says how long ago the store last
+/// gave a sign of life.
 #[derive(Clone)]
 pub struct MapFeed {
     news: Arc<Mutex<MapNews>>,
@@ -197,12 +207,16 @@ impl MapFeed {
         let news = Arc::new(Mutex::new(MapNews::default()));
         let (publish, seen) = watch::channel(Arc::new(Seen::default()));
         let feed = Self { news: news.clone(), seen };
+        let age = counters.counter("watch_age_ms");
         tokio::spawn(async move {
             loop {
                 let change = tokio::select! {
-                    change = watcher.changed() => change,
+                    change = watcher.changed() => Some(change),
+                    () = sleep(AGE_EVERY) => None,
                     () = publish.closed() => return,
                 };
+                age.set(watcher.age().map_or(0, millis));
+                let Some(change) = change else { continue };
                 let Ok(change) = change else { return };
                 let old = publish.borrow().clone();
                 let seen = Seen::parse(&keys, &change.snapshot, &counters);
