@@ -113,7 +113,7 @@ async fn a_gateway_that_took_in_what_was_never_sent_is_not_followed() {
     for last_n in [1, u64::MAX] {
         let door = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let gateways = vec![format!("http://{}", door.local_addr().unwrap())];
-        let server = tonic::transport::Server::builder();
+        let mut server = tonic::transport::Server::builder();
         let server = server.add_service(GatewayServer::new(Confused(last_n)));
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(door)));
         let (account, kind) = ("ann".to_owned(), "avatar".to_owned());
