@@ -1,10 +1,16 @@
 //! What can be said on the command line.
 
 mod log_form;
+mod order;
 mod pages;
+mod timeline;
 mod trials;
 
+pub(crate) use order::{
+    CheckArgs, DiffArgs, ExplainArgs, OrderArgs, OrderVerb, ShowArgs, WatchArgs, Where,
+};
 pub(crate) use pages::{ConsoleArgs, DemoConsoleArgs, ManagerConsoleArgs};
+pub(crate) use timeline::TimelineArgs;
 #[cfg(feature = "sim")]
 pub(crate) use trials::SimArgs;
 pub(crate) use trials::{Against, AuditArgs, DrillArgs, ReplayArgs};
@@ -50,8 +56,10 @@ pub(crate) enum Verb {
     Drain(DrainArgs),
     /// Creates and removes spaces.
     Space(SpaceArgs),
-    /// Shows in which order things happened to an entity, across processes.
+    /// Shows in which order things happened, across processes, and why.
     Order(OrderArgs),
+    /// Writes a recording in a form that other programs draw.
+    Timeline(TimelineArgs),
     /// Judges the journals of a cluster.
     Audit(AuditArgs),
     /// Shows a folder of journals in a browser.
@@ -110,7 +118,7 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) const fn is_json(self) -> bool {
-        self.json || matches!(self.output, Form::Json)
+        self.json || matches!(self.output, Form::Json | Form::Jsonl)
     }
 }
 
@@ -121,6 +129,8 @@ pub(crate) enum Form {
     Table,
     /// For programs; stdout holds nothing else.
     Json,
+    /// The same: whatever has many rows is an object a line anyway.
+    Jsonl,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -286,24 +296,6 @@ pub(crate) enum SpaceVerb {
         /// Its number.
         id: u32,
     },
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct OrderArgs {
-    /// The entity.
-    #[arg(long)]
-    pub(crate) entity: EntityId,
-    /// The folder with the journals; the cluster's own if none.
-    #[arg(long)]
-    pub(crate) dir: Option<PathBuf>,
-    /// The folder of a demo, to find its journals.
-    #[arg(long, env = "MARCH_CLUSTER")]
-    pub(crate) cluster: Option<String>,
-    /// At most this many events.
-    #[arg(long)]
-    pub(crate) limit: Option<usize>,
-    #[command(flatten)]
-    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, Args)]

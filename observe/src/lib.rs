@@ -8,6 +8,7 @@
 
 mod audit;
 pub mod causal;
+pub mod diff;
 pub mod facts;
 mod journals;
 mod merge;
@@ -15,10 +16,13 @@ mod order;
 mod summary;
 #[cfg(test)]
 mod testing;
+pub mod trace;
 
 pub use audit::{
     AuditOptions, Invariant, InvariantCount, Outcome, Verdict, Violation, audit, invariants, judge,
 };
-pub use journals::{BaseLog, Break, Journals, LoadError, Process, Start, load};
-pub use order::{Line, Lines, OrderFilter, columns, order};
+pub use journals::{BaseLog, Break, Follow, Journals, LoadError, Process, Start, load};
+pub use order::{
+    Columns, ExcerptLine, Line, Lines, Live, ORDER_RULES, OrderFilter, columns, excerpt, order,
+};
 pub use summary::{CommandFigures, HandoffFigures, Summary, summary};

@@ -13,6 +13,7 @@ pub(crate) mod replay;
 pub(crate) mod sim;
 pub(crate) mod space;
 pub(crate) mod status;
+pub(crate) mod timeline;
 pub(crate) mod void;
 
 use std::io::Write;

@@ -124,7 +124,7 @@ impl Catalog {
     }
 
     /// The number of the first fact of a record.
-    pub(super) fn first(&self, proc: u32, record: usize) -> u64 {
+    pub(crate) fn first(&self, proc: u32, record: usize) -> u64 {
         self.lives[proc as usize].firsts[record]
     }
 

@@ -28,9 +28,7 @@ pub struct LoadError {
 /// # Errors
 /// [`LoadError`] when the folder, or a journal in it, cannot be read at all.
 pub fn load(dir: &Path) -> Result<Journals, LoadError> {
-    let mut files = Vec::new();
-    collect(dir, DEPTH_MAX, &mut files)?;
-    files.sort();
+    let files = files(dir)?;
     let (mut segments, mut strays) = (Vec::new(), Vec::new());
     for path in files {
         let bytes = fs::read(&path).map_err(|source| LoadError { path: path.clone(), source })?;
@@ -41,6 +39,14 @@ pub fn load(dir: &Path) -> Result<Journals, LoadError> {
         }
     }
     Ok(Journals::from_segments(segments, strays))
+}
+
+/// The files of all journals in a folder and the folders in it, sorted.
+pub(super) fn files(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
+    let mut files = Vec::new();
+    collect(dir, DEPTH_MAX, &mut files)?;
+    files.sort();
+    Ok(files)
 }
 
 fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), LoadError> {

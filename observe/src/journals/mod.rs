@@ -4,12 +4,14 @@
 //! or broken is said by [`Process::faults`] and never guessed. Records from files stay encoded
 //! until they are read, so that a long run needs little more memory than its files take.
 
+mod follow;
 mod load;
 mod logs;
 mod segment;
 #[cfg(test)]
 mod tests;
 
+pub use follow::Follow;
 pub use load::{LoadError, load};
 pub use logs::BaseLog;
 

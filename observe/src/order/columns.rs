@@ -1,10 +1,12 @@
 //! The merged order for people: a column for each process, an arrow from each cause.
 //!
 //! ```text
-//! tick   cell-1@5               base-1@9               cell-2@6
-//! 1200   :12 stepped 258 e1 s4  .                      .
-//! 1200   :12 ------------------>:31 accepted 258 e1 s4 .
+//! tick   base-1                 cell-1                 cell-2
+//! 1200   .                      :12 stepped 258 e1 s4  .
+//! 1200   :31 accepted 258 e1 s4<-:12                   .
 //! ```
+//!
+//! The name of an event is that of its column and its number: `cell-1:12`.
 
 use super::Line;
 use std::fmt::Write as _;
@@ -16,33 +18,77 @@ const WIDTHS: (usize, usize) = (16, 44);
 /// is cut off; the JSON lines say all.
 #[must_use]
 pub fn columns(lines: &[Line]) -> Vec<String> {
-    let mut procs: Vec<(String, u64)> =
-        lines.iter().map(|line| (line.proc.clone(), line.inc)).collect();
-    procs.sort();
-    procs.dedup();
-    let names: Vec<String> = procs.iter().map(|(proc, inc)| format!("{proc}@{inc}")).collect();
+    let mut columns = Columns::default();
     let longest = lines.iter().map(|line| cell(line).chars().count()).max().unwrap_or(0);
-    let width = longest.clamp(WIDTHS.0, WIDTHS.1) + 2;
-    let mut out = Vec::with_capacity(lines.len() + 1);
-    let mut head = format!("{:<8}", "tick");
-    names.iter().for_each(|name| {
-        let _ = write!(head, "{name:<width$}");
-    });
-    out.push(head.trim_end().to_owned());
-    out.extend(lines.iter().map(|line| row(line, &names, width)));
+    columns.width = longest.clamp(WIDTHS.0, WIDTHS.1) + 2;
+    columns.add(lines);
+    let mut out = vec![columns.head()];
+    out.extend(lines.iter().map(|line| columns.row(line)));
     out
+}
+
+/// Columns that stay while lines come in.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    names: Vec<(String, String)>,
+    width: usize,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self { names: Vec::new(), width: WIDTHS.1 + 2 }
+    }
+}
+
+impl Columns {
+    /// Makes room for the processes of these lines. True if there are new ones: then the head is
+    /// another one.
+    pub fn add(&mut self, lines: &[Line]) -> bool {
+        let known = self.names.len();
+        for line in lines {
+            let name = life_of(&line.id);
+            if !self.names.iter().any(|(known, _)| known == name) {
+                self.names.push((name.to_owned(), line.proc.clone()));
+            }
+        }
+        self.names.sort();
+        self.names.len() > known
+    }
+
+    /// The line above: a process by its name, and where there are several of a name by its life.
+    #[must_use]
+    pub fn head(&self) -> String {
+        let width = self.width;
+        let mut head = format!("{:<8}", "tick");
+        for (life, name) in &self.names {
+            let same = self.names.iter().filter(|(_, other)| other == name).count();
+            let shown = if same > 1 { life } else { name };
+            let _ = write!(head, "{shown:<width$}");
+        }
+        head.trim_end().to_owned()
+    }
+
+    /// One line.
+    #[must_use]
+    pub fn row(&self, line: &Line) -> String {
+        row(line, &self.names, self.width)
+    }
+}
+
+/// The life that an event's name begins with.
+fn life_of(id: &str) -> &str {
+    id.rsplit_once(':').map_or(id, |(life, _)| life)
 }
 
 fn cell(line: &Line) -> String {
     format!(":{} {}", line.n, line.text)
 }
 
-fn row(line: &Line, names: &[String], width: usize) -> String {
-    let own = format!("{}@{}", line.proc, line.inc);
-    let column = |name: &str| names.iter().position(|other| other == name);
+fn row(line: &Line, names: &[(String, String)], width: usize) -> String {
+    let column = |name: &str| names.iter().position(|(other, _)| other == name);
     let mut text = vec![' '; width * names.len()];
     (0..names.len()).for_each(|at| text[at * width] = '.');
-    let Some(at) = column(&own) else { return String::new() };
+    let Some(at) = column(life_of(&line.id)) else { return String::new() };
     for cause in &line.cause {
         let (name, event) = cause.split_once([':', ' ']).unwrap_or((cause, ""));
         if let Some(from) = column(name) {

@@ -146,7 +146,7 @@ fn the_columns_show_an_arrow_from_each_cause() {
     ]);
     let lines: Vec<Line> = order(&journals, &OrderFilter::default()).collect();
     let text = columns(&lines);
-    assert!(text[0].starts_with("tick    base-1@7"));
+    assert!(text[0].starts_with("tick    base-1 "));
     assert!(text[1].contains(":0 stepped 258 e1 s4"));
     assert!(text[2].contains(":1 accepted 258 e1 s4 (cell-1@5)"));
     assert!(text[2].trim_end().ends_with("<-:0"), "{}", text[2]);

@@ -63,6 +63,22 @@ pub(crate) fn audit_dir(dir: &Path) -> Result<(Verdict, Summary), Failure> {
 }
 
 fn audit(dir: &Path, notes: AuditNotes) -> Result<(Verdict, Summary), Failure> {
+    let journals = recorded(dir)?;
+    Ok(judge(&journals, &notes.options(&journals)))
+}
+
+/// The journals of a folder with the verdict on them, when these processes were killed beside those
+/// that are noted there.
+pub(crate) fn judged(dir: &Path, killed: &[NodeName]) -> Result<(Journals, Verdict), Failure> {
+    let mut notes = AuditNotes::read(dir).unwrap_or_default();
+    notes.killed.extend(killed.iter().map(NodeName::to_string));
+    let journals = recorded(dir)?;
+    let (verdict, _) = judge(&journals, &notes.options(&journals));
+    Ok((journals, verdict))
+}
+
+/// What is recorded in a folder.
+fn recorded(dir: &Path) -> Result<Journals, Failure> {
     if !dir.is_dir() {
         let text = format!("{} is not a folder", dir.display());
         return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
@@ -73,8 +89,7 @@ fn audit(dir: &Path, notes: AuditNotes) -> Result<(Verdict, Summary), Failure> {
         return Err(Failure::new(NOT_FOUND, text).hint("give the folder with the journals"));
     }
     // After the journals: whatever they say to be durable is in the logs by now.
-    let journals = journals.with_logs(logs::load(dir)?);
-    Ok(judge(&journals, &notes.options(&journals)))
+    Ok(journals.with_logs(logs::load(dir)?))
 }
 
 pub(crate) fn run(args: &AuditArgs) -> Result<u8, Failure> {
