@@ -126,7 +126,7 @@ fn clients_of_a_lost_baseapp_go_on_at_the_other_one_and_nobody_logs_in_anew() {
     let (slots, logins) = (adopted(&journals), logins(&journals));
     assert_eq!((slots.len(), logins), (128, BOTS), "no client logged in anew");
     let last = slots.values().max().unwrap().0;
-    println!("killed about tick {lost}, the last slot served elsewhere in tick {last}");
+    eprintln!("killed about tick {lost}, the last slot served elsewhere in tick {last}");
 }
 
 /// When each slot was first served from another's log.
