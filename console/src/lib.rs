@@ -9,6 +9,7 @@ mod causal;
 pub mod frame;
 mod http;
 mod live;
+pub mod page;
 mod pages;
 mod recorded;
 mod source;

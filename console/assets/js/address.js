@@ -29,7 +29,7 @@
   /** Writes it, always in the same order of keys. */
   M.writeAddress = function (state) {
     const parts = KEYS.filter((key) => state[key] !== undefined && state[key] !== null && state[key] !== "");
-    const plain = (text) => encodeURIComponent(text).replaceAll("%3A", ":").replaceAll("%2C", ",");
+    const plain = (text) => encodeURIComponent(text).replaceAll("%3A", ":").replaceAll("%2C", ",").replaceAll("%40", "@");
     return `#${parts.map((key) => `${key}=${plain(String(state[key]))}`).join("&")}`;
   };
 

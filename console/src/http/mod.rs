@@ -10,6 +10,7 @@ mod trouble;
 pub use guard::Rules;
 pub use serve::{ServeError, serve};
 
+use crate::page;
 use crate::source::{Acts, Source};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
@@ -70,7 +71,14 @@ pub fn router(console: Console) -> Router {
 /// A file of the pages; the first page for every address that names no file.
 async fn page(State(_): State<Console>, uri: Uri) -> Response {
     let name = uri.path().trim_start_matches('/');
-    let name = if name.is_empty() { "index.html" } else { name };
+    let whole = match name {
+        "" | "index.html" => Some(("text/html; charset=utf-8", page::index())),
+        page::SCRIPTS => Some(("text/javascript; charset=utf-8", page::scripts())),
+        _ => None,
+    };
+    if let Some((media, text)) = whole {
+        return ([(header::CONTENT_TYPE, media)], text).into_response();
+    }
     match crate::assets::asset(name) {
         Some(asset) => {
             let bytes = axum::body::Bytes::from(asset.bytes.into_owned());
