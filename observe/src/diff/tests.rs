@@ -82,10 +82,10 @@ fn another_kind_a_missing_end_and_another_state_are_differences() {
     let with = |change: &dyn Fn(&mut TickRecord)| {
         let mut other = whole.clone();
         for record in &mut other[0].1 {
-            if let Record::Tick(tick) = record {
-                if tick.tick == Tick(30) {
-                    change(tick);
-                }
+            if let Record::Tick(tick) = record
+                && tick.tick == Tick(30)
+            {
+                change(tick);
             }
         }
         let a = Journals::from_records(whole.clone());
