@@ -70,7 +70,6 @@ fn a_client_whose_path_swallows_everything_loses_its_stream_and_resumes_with_eve
     proxy.set_both(Way::Discard);
     let swallowed = io.block_on(write(&session, "two"));
     until("the client to dial anew", || (proxy.counts().accepted > dialed).then_some(()));
-    until("the gateway to miss it", || (cluster.count("base-1", "clients_lost") > 0).then_some(()));
     assert!(proxy.counts().up.discarded > 0);
     io.block_on(proxy.heal());
     assert_eq!(io.block_on(welcome(&mut told)), (first, true), "the same session goes on");
