@@ -79,9 +79,6 @@ impl Source for LeaseSource {
 
 impl Source for Watcher {
     fn show(&self, sheet: &mut Sheet) {
-        if let Some(age) = self.age() {
-            sheet.number("march_etcd_watch_age_seconds", &[], age.as_secs_f64());
-        }
         for (reason, count) in self.stats().relists {
             let reason = match reason {
                 RelistReason::Periodic => "periodic",

@@ -112,6 +112,7 @@ const fn histogram(name: &'static str, help: &'static str) -> Family {
 }
 
 const MICRO: f64 = 1e-6;
+const MILLI: f64 = 1e-3;
 
 /// All families.
 pub const FAMILIES: &[Family] = &[
@@ -238,6 +239,7 @@ pub const FAMILIES: &[Family] = &[
             From::with("clients_cut_off", &[("reason", "does_not_read")]),
             From::with("clients_too_fast", &[("reason", "too_fast")]),
             From::with("clients_malformed", &[("reason", "malformed")]),
+            From::with("clients_lost", &[("reason", "lost")]),
         ],
     ),
     // Ghosts, and who stands still.
@@ -322,7 +324,11 @@ pub const FAMILIES: &[Family] = &[
         "Lives of this process that were given up",
         &[From::named("lives_given_up")],
     ),
-    gauge("march_etcd_watch_age_seconds", "How long ago etcd said something about the map", &[]),
+    gauge(
+        "march_etcd_watch_age_seconds",
+        "How long ago etcd said something about the map",
+        &[From::named("watch_age_ms").in_units(MILLI)],
+    ),
     counter("march_etcd_relists", "Full lists of the map after the first, by reason", &[]),
     counter(
         "march_etcd_calls",
