@@ -6,7 +6,7 @@ use crate::limits::{Raw, hello};
 use marchland_common::order::{Incarnation, Node};
 use marchland_proto::convert::node_to_wire;
 use marchland_proto::link::{Hello, Resume, down, up};
-use marchland_runtime::link::{LinkConfig, LinkEvent};
+use marchland_runtime::link::{LinkConfig, LinkEvent, PROTO};
 
 async fn refusal(base: &Host, hello: Hello) -> (String, bool) {
     let mut raw = Raw::dial(base).await;
@@ -25,7 +25,11 @@ async fn each_mismatch_has_its_own_refusal() {
     let other_life = Node { incarnation: Incarnation(99), ..BASE };
     let cases = [
         (Hello { cluster: 8, ..good() }, "other-cluster", false),
-        (Hello { proto_min: 2, proto_max: 3, ..good() }, "no-common-protocol", false),
+        (
+            Hello { proto_min: PROTO + 1, proto_max: PROTO + 2, ..good() },
+            "no-common-protocol",
+            false,
+        ),
         (hello(OTHER_CELL, other_life), "wrong-destination", true),
         (hello(other_life, BASE), "own-name", false),
         (hello(CELL, BASE), "old-incarnation", false),

@@ -9,7 +9,7 @@ use marchland_common::order::{Incarnation, Node};
 use marchland_proto::convert::node_to_wire;
 use marchland_proto::link::link_client::LinkClient;
 use marchland_proto::link::{Down, Frame, Hello, Resume, Up, down, up};
-use marchland_runtime::link::{BUNDLE_BYTES_MAX, LinkConfig, LinkEvent};
+use marchland_runtime::link::{BUNDLE_BYTES_MAX, LinkConfig, LinkEvent, PROTO};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
@@ -104,8 +104,8 @@ impl Raw {
 pub fn hello(from: Node, to: Node) -> Hello {
     Hello {
         cluster: CLUSTER,
-        proto_min: 1,
-        proto_max: 1,
+        proto_min: PROTO,
+        proto_max: PROTO,
         schema_hash: 5,
         from: Some(node_to_wire(from)),
         to: Some(node_to_wire(to)),
